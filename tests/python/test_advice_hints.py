@@ -149,7 +149,7 @@ def test_open_loop_and_time() -> None:
 
 def test_a_varying_link_is_judged_by_its_slowest_and_filled_by_its_fastest() -> None:
     link = {"name": "up", "from": "a", "to": "b", "delay": "20ms",
-            "steps": [["0s", "10Mbit"], ["5s", "500kbit"]]}  # fmt: skip
+            "rate": {"steps": [["0s", "10Mbit"], ["5s", "500kbit"]]}}  # fmt: skip
     found = hints(scenario().with_("link", [link]), {"kind": "fifo", "limit": "100p"})
     hint = found["buffer-of-seconds"]
     assert "2.4 s at the lowest rate" in hint.text
@@ -307,8 +307,7 @@ def test_a_link_that_follows_a_recording_has_no_gate(tmp_path: Path) -> None:
     trace = tmp_path / "a.trace"
     trace.write_text("".join(f"{at}\n" for at in range(1, 1000, 3)), encoding="utf-8")
     built = scenario().document
-    del built["link"][0]["rate"]
-    built["link"][0] |= {"trace": "a.trace", "reverse": {"rate": "10Mbit"}}
+    built["link"][0] |= {"rate": {"trace": "a.trace"}, "reverse": {"rate": "10Mbit"}}
     traced = Scenario.of(built, base=str(tmp_path)).with_("duration", "3s")
     comparison = forebay.compare(traced, disciplines=["fifo"], replications=1)
     assert not gate.fits(comparison)

@@ -135,7 +135,7 @@ def test_identities_tell_apart_what_runs_differently(tmp_path: Path) -> None:
     assert len({each.identity() for each in [base, *other]}) == 5
     (tmp_path / "up.trace").write_text("1\n2\n3\n")
     document = base.document
-    document["link"][0] = {"name": "up", "from": "a", "to": "b", "trace": "up.trace"}
+    document["link"][0] = {"name": "up", "from": "a", "to": "b", "rate": {"trace": "up.trace"}}
     traced = Scenario.of(document, base=str(tmp_path))
     before = traced.identity()
     (tmp_path / "up.trace").write_text("1\n2\n4\n")

@@ -54,7 +54,8 @@ def test_all_disciplines_of_a_test_have_one_buffer_of_a_bandwidth_delay_product(
     [limit] = limits
     document = test.study.base.document
     link = document.get("dumbbell") or next(each for each in document["link"] if "queue" in each)
-    rates = [rate for _, rate in link["steps"]] if "steps" in link else [link["rate"]]
+    rate = link["rate"]
+    rates = [each for _, each in rate["steps"]] if isinstance(rate, dict) else [rate]
     packets = max(map(number, rates)) * 0.1 / 8 / 1500
     assert number(limit) == round(packets)
 

@@ -44,7 +44,7 @@ def test_a_trace_tells_what_was_sent_and_in_which_state() -> None:
 def test_a_second_run_is_the_first_until_it_is_changed() -> None:
     first = RIG.run(2)
     at = first.began(first.first(State.DRAIN))
-    again = RIG.run(2, rate=None, steps=RIG.changed(at, 0.5))
+    again = RIG.run(2, rate=RIG.changed(at, 0.5))
     limited = RIG.limited(2, [(0.0, first.written(at)), (at + 0.5, 100_000)])
     rows = int((first.time <= at).sum())
     for other in (again, limited):

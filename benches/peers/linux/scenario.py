@@ -75,10 +75,10 @@ def dumbbell(tree: Mapping[str, Any], control: str | None = None) -> Dumbbell:
     if not known.get("dumbbell"):
         raise Refused("the referee runs a [dumbbell]; give one")
     forward, back = plan["links"]
-    _refuse(forward, "dumbbell", loss=0, box=None, pcap=None, steps=None, trace=None, delays=None)
-    _refuse(back, "dumbbell.reverse", loss=0, box=None, queue=None, steps=None, trace=None)
+    _refuse(forward, "dumbbell", loss=0, box=None, pcap=None)
+    _refuse(back, "dumbbell.reverse", loss=0, box=None, queue=None)
     for link in (forward, back):
-        if link.get("draw") is not None or link.get("rate") is None:
+        if isinstance(link["rate"], Mapping) or isinstance(link["delay"], Mapping):
             raise Refused("dumbbell: the referee's rates and delays are constant")
     if forward.get("queue") is None:
         raise Refused("dumbbell.queue: is missing")

@@ -1,8 +1,8 @@
 //! Files of others: packet captures and capacity traces.
 
-use forebay_core::{Capacity, Rng, Time};
+use forebay_core::{Capacity, Duration, Rate, Rng, Time};
 use forebay_sim::pcap_in::read_capture;
-use forebay_sim::trace::{QUANTUM, read_trace};
+use forebay_sim::trace::{QUANTUM, has_steps, read_steps, read_trace};
 use forebay_sim::traffic::{Datagrams, Marks, Pcap, PcapParams};
 
 /// A capture file: what is read is in order, and its replay goes forward in time.
@@ -25,9 +25,19 @@ pub fn pcap(data: &[u8]) {
     }
 }
 
-/// A capacity trace: transmissions end after they begin, in order.
+/// A trace. Steps have as many entries as lines that are not empty. With opportunities, transmissions end
+/// after they begin, in order.
 pub fn trace(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
+    if has_steps(text) {
+        let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+        let counts = [
+            read_steps::<Rate>(text).map(|steps| steps.len()),
+            read_steps::<Duration>(text).map(|steps| steps.len()),
+            read_steps::<f64>(text).map(|steps| steps.len()),
+        ];
+        assert!(counts.iter().flatten().all(|count| *count == lines));
+    }
     for quantum in [1, QUANTUM] {
         let Ok(mut capacity) = read_trace(text, quantum) else { return };
         assert!(capacity.rate(Time::ZERO).bps() > 0);

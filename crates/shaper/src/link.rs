@@ -7,8 +7,8 @@
 use forebay_core::config::require;
 use forebay_core::{Bytes, ConfigError};
 
-/// Defines the struct of a link's table: the fields of `before`, then `rate`, `overhead`, `mtu` and
-/// `queue`, then those of `after`. Also defines what depends on these four alone.
+/// Defines the struct of a link's table: the fields of `before`, then `overhead`, `mtu` and `queue`,
+/// then those of `after`. Also defines what depends on these three alone.
 ///
 /// The caller derives serde's traits with `deny_unknown_fields`.
 #[macro_export]
@@ -23,9 +23,6 @@ macro_rules! link_table {
         $(#[$meta])*
         pub struct $name {
             $($before)*
-            /// Constant rate, above 0.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub rate: Option<forebay_core::Rate>,
             /// Bytes added to every IP packet on the wire: "none", "ppp" (7 B), "ethernet" (38 B:
             /// preamble, header, check sequence and gap) or a size.
             #[serde(default)]

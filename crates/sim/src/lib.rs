@@ -1,6 +1,7 @@
 //! The closed-loop simulator: engine, links, traffic, scenarios and measurements.
 
 pub mod agent;
+pub mod course;
 pub mod engine;
 pub mod kernel;
 pub mod live;

@@ -1,6 +1,6 @@
 //! The results of a run: the summary with its stable keys, and the tables for plots.
 
-use crate::engine::{ClassPoint, Guard, LinkSeries, World};
+use crate::engine::{ClassPoint, LinkSeries, PlacedBox, World};
 use crate::measure::{
     ClassMeter, FlowSeries, LEVELS, Lengths, LossPattern, QueueMeter, QueuePoint, Share,
     TransferRow, UserMeter, energy_potential, jain, satisfaction,
@@ -84,9 +84,9 @@ pub fn summary<'a>(scenario: &Scenario, seed: u64, world: &'a mut World) -> Summ
     let wireless = world.network_mut().map(|network| wireless_summary(network, from, until));
     let world = &*world;
     let mut boxes = Map::new();
-    for guard in world.guards() {
-        let name = world.link_name(guard.link).to_owned();
-        boxes.insert(name, box_summary(guard));
+    for placed in world.boxes() {
+        let name = world.link_name(placed.link).to_owned();
+        boxes.insert(name, box_summary(placed));
     }
     let everyone: Vec<_> = world.user_meters().iter().collect();
     let mut classes = Map::new();
@@ -216,10 +216,10 @@ pub(crate) fn queue_summary(kind: &str, meter: &mut QueueMeter, until: Time) -> 
 }
 
 /// Counts of the whole run, including the warm-up.
-fn box_summary(guard: &Guard) -> Value {
-    let counts = guard.controller.counts();
+fn box_summary(placed: &PlacedBox) -> Value {
+    let counts = placed.middlebox.counts();
     json!({
-        "kind": guard.kind,
+        "kind": placed.kind,
         "freezes": counts.freezes,
         "releases": counts.releases,
         "rewritten": counts.rewritten,

@@ -1,12 +1,16 @@
-//! Capacity traces in the format of mahimahi.
+//! Traces: recorded courses of a link.
 //!
-//! Each line is a whole number of milliseconds since the beginning, and one opportunity to deliver
+//! **Delivery opportunities**, in the format of mahimahi. Each line is a whole number of milliseconds since the beginning, and one opportunity to deliver
 //! up to 1504 bytes (mahimahi's packets: 1500 and the 4 of its tunnel). Several lines may be equal,
 //! and none is smaller than the one before. The trace repeats after its last line's time.
 //! Source: R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015,
 //! section 4 (link emulation).
+//!
+//! **Steps**: each line has a time and the value that holds from then on, such as `5s 2Mbit`.
 
-use forebay_core::{Capacity, Duration, Time};
+use forebay_core::{Capacity, Duration, Time, config};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// Bytes that one line delivers, as in mahimahi.
 pub const QUANTUM: u32 = 1504;
@@ -68,6 +72,36 @@ pub fn read_trace(text: &str, quantum: u32) -> Result<Capacity, String> {
     Ok(capacity)
 }
 
+/// Whether the trace whose text is `text` has steps rather than opportunities: its first line has more
+/// than one word.
+pub fn has_steps(text: &str) -> bool {
+    let first = text.lines().find(|line| !line.trim().is_empty());
+    first.is_some_and(|line| line.split_whitespace().count() > 1)
+}
+
+/// Reads the steps of the trace whose text is `text`. Their order is not checked.
+///
+/// # Errors
+/// What is wrong and in which line: it does not have a time and a value.
+pub fn read_steps<T: DeserializeOwned>(text: &str) -> Result<Vec<(Duration, T)>, String> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let step = |(index, line): (usize, &str)| {
+        let at_line = |error: String| format!("line {}: {error}", index + 1);
+        let words: Vec<_> = line.split_whitespace().collect();
+        let [time, value] = words[..] else {
+            let line: String = line.chars().take(40).collect();
+            return Err(at_line(format!("expected a time and a value, got \"{line}\"")));
+        };
+        let value = value.parse().map_or_else(|_| Value::from(value), |number: f64| number.into());
+        let step = (config::read(&Value::from(time)), config::read(&value));
+        match step {
+            (Ok(time), Ok(value)) => Ok((time, value)),
+            (Err(error), _) | (_, Err(error)) => Err(at_line(error.to_string())),
+        }
+    };
+    lines.map(step).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,6 +145,24 @@ mod tests {
         ] {
             let error = read_trace(text, QUANTUM).unwrap_err();
             assert!(error.contains(expected), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_line_may_be_a_step() {
+        let steps = read_steps("0s 10ms\n\n 1.5s\t20ms\n").unwrap();
+        let ms = Duration::from_millis;
+        assert_eq!(steps, [(ms(0), ms(10)), (ms(1500), ms(20))]);
+        assert_eq!(read_steps("0s 0.5\n2s 1\n").unwrap(), [(ms(0), 0.5), (ms(2000), 1.0)]);
+        assert!(has_steps("\n0s 0.5\n") && !has_steps("\n5\n") && !has_steps(""));
+        for (text, expected) in [
+            ("0s 10ms\n1s\n", "line 2: expected a time and a value, got \"1s\""),
+            ("0s 10ms\n1s 2ms 3\n", "line 2: expected a time and a value"),
+            ("\nsoon 10ms\n", "line 2: "),
+            ("0s fast\n", "line 1: "),
+        ] {
+            let error = read_steps::<Duration>(text).unwrap_err();
+            assert!(error.starts_with(expected), "{text:?}: {error}");
         }
     }
 }

@@ -57,8 +57,13 @@ fn every_fault_has_its_path_and_remedy() {
         ("/link/0/rate", json!("-1Mbit"), "link[0].rate:", "negative"),
         ("/link/0/to", json!("a"), "link[0].to:", "differ"),
         ("/link/0/loss", json!(1.5), "link[0].loss:", "0 to 1"),
-        ("/link/0/losses", json!([["0s", 0.1], ["1s", -0.1]]), "link[0].losses:", "0 to 1"),
-        ("/link/0/losses", json!([["1s", 0.1]]), "link[0].losses:", "\"0s\""),
+        (
+            "/link/0/loss",
+            json!({ "steps": [["0s", 0.1], ["1s", -0.1]] }),
+            "link[0].loss.steps:",
+            "0 to 1",
+        ),
+        ("/link/0/loss", json!({ "steps": [["1s", 0.1]] }), "link[0].loss.steps:", "\"0s\""),
         (
             "/link/0/reorder",
             json!({ "share": 2.0, "delay": "1ms" }),
@@ -88,8 +93,25 @@ fn every_fault_has_its_path_and_remedy() {
         ("/link/0/remark", json!({ "ect2": "ce" }), "link[0]", "ect2"),
         ("/link/0/remark", json!({ "ect1": "ect" }), "link[0]", "not-ect"),
         ("/link/0/overhead", json!("atm"), "link[0].overhead:", "ethernet"),
-        ("/link/0/steps", json!([["1s", "1Mbit"]]), "link[0].rate:", "only one"),
-        ("/link/0/quantum", json!("4294967296B"), "link[0].quantum:", "at most 1GB"),
+        (
+            "/link/0/rate",
+            json!({ "steps": [["0s", "0bit"]] }),
+            "link[0].rate.steps:",
+            "a rate greater",
+        ),
+        (
+            "/link/0/rate",
+            json!({ "draw": ["0bit"], "every": "1s" }),
+            "link[0].rate.draw:",
+            "greater",
+        ),
+        ("/link/0/rate", json!({ "steps": [], "draw": [] }), "link[0].rate:", "give one of"),
+        (
+            "/link/0/rate",
+            json!({ "trace": "x", "quantum": "4294967296B" }),
+            "link[0].rate.quantum:",
+            "at most 1GB",
+        ),
         ("/link/0/box", json!("aspq"), "link[0].box:", "{ kind = \"aspq\" }"),
         ("/link/0/box", json!({}), "link[0].box.kind:", "one of aspq, none"),
         ("/link/0/box", json!({"kind": "asqp"}), "link[0].box.kind:", "one of aspq, none"),
@@ -206,15 +228,57 @@ fn unordered_thresholds_and_missing_files_are_named() {
     let queue = json!({ "kind": "red", "min_th": "40p", "max_th": "20p" });
     let message = refusal(&with("/link/0/queue", queue));
     assert!(message.starts_with("link[0].queue.m"), "{message}");
-    let trace = json!({ "name": "x", "from": "a", "to": "b", "trace": "none.trace" });
+    let trace = json!({ "name": "x", "from": "a", "to": "b", "rate": { "trace": "none.trace" } });
     let mut tree = good();
     tree["link"][0] = trace;
     let message = refusal(&tree);
-    assert!(message.starts_with("link[0].trace: ") && message.contains("none.trace"), "{message}");
+    assert!(
+        message.starts_with("link[0].rate.trace: ") && message.contains("none.trace"),
+        "{message}"
+    );
     let mut tree = good();
     tree["traffic"][0] = json!({ "kind": "pcap", "file": "none.pcap", "from": "a", "to": "b" });
     let message = refusal(&tree);
     assert!(message.starts_with("traffic[0].file: ") && message.contains("none.pcap"), "{message}");
+}
+
+#[test]
+fn fields_of_earlier_versions_say_what_to_write() {
+    let steps = json!([["0s", "10Mbit"], ["5s", "2Mbit"]]);
+    for (fields, expected) in [
+        (
+            json!({ "steps": steps, "period": "10s" }),
+            "link[0].steps: is no field of a link any more; write `rate = { steps = [[\"0s\", \
+             \"10Mbit\"], [\"5s\", \"2Mbit\"]], period = \"10s\" }`",
+        ),
+        (
+            json!({ "delays": [["0s", "1ms"]] }),
+            "link[0].delays: is no field of a link any more; write `delay = { steps = [[\"0s\", \
+             \"1ms\"]] }`",
+        ),
+        (
+            json!({ "losses": [["0s", 0.1]] }),
+            "link[0].losses: is no field of a link any more; write `loss = { steps = [[\"0s\", \
+             0.1]] }`",
+        ),
+        (
+            json!({ "trace": "a.trace", "quantum": "1KB" }),
+            "link[0].trace: is no field of a link any more; write `rate = { trace = \"a.trace\", \
+             quantum = \"1KB\" }`",
+        ),
+        (
+            json!({ "draw": { "every": "1s", "rates": ["1Mbit"], "delays": ["1ms"] } }),
+            "link[0].draw: is no field of a link any more; write `rate = { draw = [\"1Mbit\"], \
+             every = \"1s\" }` and `delay = { draw = [\"1ms\"], every = \"1s\" }`",
+        ),
+    ] {
+        let mut tree = good();
+        let link = tree["link"][0].as_object_mut().unwrap();
+        link.extend(fields.as_object().unwrap().clone());
+        assert_eq!(refusal(&tree), expected);
+    }
+    let message = refusal(&with("/link/0/reverse", json!({ "steps": steps })));
+    assert!(message.starts_with("link[0].reverse.steps: is no field of a link"), "{message}");
 }
 
 /// A FIFO would hold up whoever opens it, a device never ends, and a file may be any size.
@@ -240,9 +304,12 @@ fn traces_and_captures_are_regular_files_of_a_size() {
             "{message}"
         );
         let mut tree = good();
-        tree["link"][0] = json!({ "name": "x", "from": "a", "to": "b", "trace": file });
+        tree["link"][0] = json!({ "name": "x", "from": "a", "to": "b", "rate": { "trace": file } });
         let message = refusal(&tree);
-        assert!(message.starts_with("link[0].trace: ") && message.contains(expected), "{message}");
+        assert!(
+            message.starts_with("link[0].rate.trace: ") && message.contains(expected),
+            "{message}"
+        );
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -259,9 +326,9 @@ fn what_memory_cannot_hold_is_refused() {
     let message = refusal(&with("/sample", json!("1ns")));
     assert!(message.starts_with("sample: 10000000000 points of the time series"), "{message}");
     let mut tree = good();
-    tree["link"][0]["draw"] = json!({ "every": "1ns", "delays": ["1ms", "2ms"] });
+    tree["link"][0]["delay"] = json!({ "draw": ["1ms", "2ms"], "every": "1ns" });
     let message = refusal(&tree);
-    assert!(message.starts_with("link[0].draw.every: 10000000000 draws"), "{message}");
+    assert!(message.starts_with("link[0].delay.every: 10000000000 draws"), "{message}");
     // Each alone would do.
     let mut tree = good();
     let entry = json!({ "kind": "bulk", "from": "a", "to": "b", "flows": 1_000_000 });
@@ -278,8 +345,8 @@ fn extremes_that_can_run_are_accepted() {
     tree["duration"] = json!("1us");
     let most = "9223372036Gbit";
     // Three such rates are more than 64 bits hold; and a second of such draws more than memory.
-    let draw = json!({ "every": "1ns", "rates": [most, most, most] });
-    tree["link"][0] = json!({ "name": "uplink", "from": "a", "to": "b", "draw": draw });
+    let draw = json!({ "draw": [most, most, most], "every": "1ns" });
+    tree["link"][0] = json!({ "name": "uplink", "from": "a", "to": "b", "rate": draw });
     let scenario = Scenario::read(&tree, Path::new("."), &Registry::builtin().into()).unwrap();
     scenario.effective().unwrap();
 }
@@ -304,7 +371,7 @@ fn the_effective_configuration_is_a_scenario_that_says_the_same() {
         "duration": "10s",
         "parking_lot": {
             "box": { "kind": "aspq", "priority": { "ports": [[443]] }, "trickle": "150ms" },
-            "hops": 3, "steps": [["0s", "10Mbit"], ["2s", "5Mbit"]], "period": "4s",
+            "hops": 3, "rate": { "steps": [["0s", "10Mbit"], ["2s", "5Mbit"]], "period": "4s" },
             "queue": { "kind": "red" }, "reverse": { "rate": "1Mbit", "delay": "7ms" },
         },
         "tcp": { "preset": "ns-3", "ecn": true },

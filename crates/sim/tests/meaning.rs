@@ -141,7 +141,7 @@ fn hops_of_a_parking_lot_may_differ() {
 fn a_source_states_how_it_sends_and_by_what_it_is_judged() {
     let tree = json!({
         "duration": "1s",
-        "dumbbell": { "trace": "fading.trace" },
+        "dumbbell": { "rate": { "trace": "fading.trace" } },
         "traffic": [
             { "kind": "pages", "class": "web" },
             { "kind": "adaptive-video" },
@@ -162,7 +162,7 @@ fn a_source_states_how_it_sends_and_by_what_it_is_judged() {
     assert_eq!(
         found["files"],
         json!([
-            { "file": "fading.trace", "path": "dumbbell.trace" },
+            { "file": "fading.trace", "path": "dumbbell.rate.trace" },
             { "file": "office.pcap", "path": "traffic[4].file" },
         ])
     );
@@ -217,8 +217,7 @@ fn an_identity_holds_the_content_of_files() {
     std::fs::create_dir_all(&folder).unwrap();
     let mut tree = dumbbell();
     let table = tree["dumbbell"].as_object_mut().unwrap();
-    table.remove("rate");
-    table.insert("trace".into(), json!("link.trace"));
+    table.insert("rate".into(), json!({ "trace": "link.trace" }));
     let identity = |text: &str| {
         std::fs::write(folder.join("link.trace"), text).unwrap();
         Scenario::read(&tree, &folder, &Registry::builtin().into()).unwrap().identity().unwrap()

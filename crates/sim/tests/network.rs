@@ -135,8 +135,7 @@ fn a_connection_that_gets_nothing_through_gives_up() {
         json!({ "kind": "fifo", "limit": "30p" }),
         json!([{ "name": "bulk", "kind": "bulk", "tcp": { "max_retransmissions": 3 } }]),
     );
-    tree["dumbbell"].as_object_mut().unwrap().remove("rate");
-    tree["dumbbell"]["steps"] = json!([["0s", "10Mbit"], ["12s", "0bit"]]);
+    tree["dumbbell"]["rate"] = json!({ "steps": [["0s", "10Mbit"], ["12s", "0bit"]] });
     let summary = run(&tree, 1);
     assert_eq!(number(&summary, "classes/bulk/aborted"), 1.0);
     assert!(number(&summary, "classes/bulk/timeouts") >= 3.0);
@@ -157,20 +156,19 @@ fn random_loss_is_as_frequent_as_asked() {
 #[test]
 fn utilization_is_measured_against_what_a_varying_link_offers() {
     let traffic = json!([{ "name": "udp", "kind": "cbr", "rate": "50Mbit", "size": "1500B" }]);
-    for link in [
+    for rate in [
         json!({ "steps": [["0s", "10Mbit"], ["1s", "2Mbit"]], "period": "2s" }),
         json!({ "trace": "fading.trace" }),
-        json!({ "draw": { "every": "500ms", "rates": ["1Mbit", "10Mbit"] } }),
+        json!({ "draw": ["1Mbit", "10Mbit"], "every": "500ms" }),
     ] {
         let mut tree = dumbbell(json!({ "kind": "fifo", "limit": "50p" }), traffic.clone());
         let table = tree["dumbbell"].as_object_mut().unwrap();
-        table.remove("rate");
         table.insert("reverse".into(), json!({ "rate": "10Mbit" }));
         table.insert("overhead".into(), json!("none"));
-        table.extend(link.as_object().unwrap().clone());
+        table.insert("rate".into(), rate.clone());
         let summary = run(&tree, 1);
         let used = number(&summary, "links/bottleneck/utilization");
-        assert!((used - 1.0).abs() < 0.005, "{link}: {used}");
+        assert!((used - 1.0).abs() < 0.005, "{rate}: {used}");
     }
 }
 

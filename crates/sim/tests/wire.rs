@@ -20,15 +20,51 @@ fn link(traffic: Value) -> Value {
 #[test]
 fn losses_follow_their_schedule() {
     let mut tree = link(json!({ "name": "udp", "kind": "cbr", "rate": "5Mbit", "size": "500B" }));
-    tree["dumbbell"]["losses"] = json!([["0s", 0.5], ["10s", 0.0], ["20s", 0.1]]);
+    tree["dumbbell"]["loss"] = json!({ "steps": [["0s", 0.5], ["10s", 0.0], ["20s", 0.1]] });
     // A tenth of the second half of what is measured: four standard deviations are 0.006.
     let loss = number(&run(&tree, 1), "classes/udp/loss");
     assert!((loss - 0.05).abs() < 0.006, "{loss}");
-    tree["dumbbell"]["losses"] = json!([["0s", 1.0], ["5s", 0.0]]);
+    tree["dumbbell"]["loss"] = json!({ "steps": [["0s", 1.0], ["5s", 0.0]] });
     assert_eq!(number(&run(&tree, 1), "classes/udp/loss"), 0.0);
-    tree["dumbbell"]["period"] = json!("10s");
+    tree["dumbbell"]["loss"]["period"] = json!("10s");
     let loss = number(&run(&tree, 1), "classes/udp/loss");
     assert!((loss - 0.5).abs() < 0.001, "{loss}");
+}
+
+#[test]
+fn a_course_in_a_file_is_that_of_its_steps() {
+    let folder = std::env::temp_dir().join(format!("forebay-course-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let files = [
+        ("rate.trace", "0s 10Mbit\n2s 3Mbit\n", json!([["0s", "10Mbit"], ["2s", "3Mbit"]])),
+        ("delay.trace", "0s 10ms\n3s 20ms\n", json!([["0s", "10ms"], ["3s", "20ms"]])),
+        ("loss.trace", "0s 0\n4s 0.1\n", json!([["0s", 0], ["4s", 0.1]])),
+    ];
+    let (mut from_files, mut from_steps) = (link(json!({ "kind": "bulk" })), json!(null));
+    for (file, text, steps) in files {
+        std::fs::write(folder.join(file), text).unwrap();
+        let field = file.trim_end_matches(".trace");
+        if from_steps.is_null() {
+            from_steps = from_files.clone();
+        }
+        let path = folder.join(file).to_str().unwrap().to_owned();
+        from_files["dumbbell"][field] = json!({ "trace": path, "period": "5s" });
+        from_steps["dumbbell"][field] = json!({ "steps": steps, "period": "5s" });
+    }
+    assert_eq!(run(&from_files, 1)["fingerprint"], run(&from_steps, 1)["fingerprint"]);
+    // A constant link is another.
+    let constant = link(json!({ "kind": "bulk" }));
+    assert_ne!(run(&constant, 1)["fingerprint"], run(&from_steps, 1)["fingerprint"]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn draws_of_loss_have_their_mean() {
+    let mut tree = link(json!({ "name": "udp", "kind": "cbr", "rate": "5Mbit", "size": "500B" }));
+    tree["dumbbell"]["loss"] = json!({ "draw": [0.0, 0.4], "every": "10ms" });
+    // 2000 draws of 0.2 with a standard deviation of 0.2: four of the mean are 0.018.
+    let loss = number(&run(&tree, 1), "classes/udp/loss");
+    assert!((loss - 0.2).abs() < 0.02, "{loss}");
 }
 
 #[test]

@@ -69,13 +69,14 @@ class Schema:
             elif "properties" in option or isinstance(option.get("additionalProperties"), dict):
                 yield option
 
-    def at(self, *steps: str) -> Node:
-        """The table that the names lead to; the first where there are several."""
+    def at(self, *steps: str, having: str = "") -> Node:
+        """The table that the names lead to; where there are several, the first that has a field."""
         node = self.root
         for step in steps:
             table = next(each for each in self.tables(node) if step in each.get("properties", {}))
             node = table["properties"][step]
-        return next(self.tables(node), self.resolved(node))
+        tables = (each for each in self.tables(node) if not having or having in each["properties"])
+        return next(tables, self.resolved(node))
 
     def fields(self, table: Node) -> list[Field]:
         """The fields of a table, those that must be given first."""

@@ -19,10 +19,10 @@ def page(file: File) -> str:
     """The page of a kind of file; that of a suite also has the files of its tests."""
     schema = open_schema(file)
 
-    def fields(path: str = "", beside: str = "", file: str = "") -> str:
+    def fields(path: str = "", beside: str = "", file: str = "", having: str = "") -> str:
         """The fields at a path, but for those that another table explains."""
         chosen = open_schema(File(file)) if file else schema
-        found = chosen.fields(_at(chosen, path))
+        found = chosen.fields(_at(chosen, path, having))
         known = {field.name for field in chosen.fields(_at(chosen, beside))} if beside else set()
         return table([field for field in found if field.name not in known - {"reverse"}])
 
@@ -36,8 +36,8 @@ def page(file: File) -> str:
     )
 
 
-def _at(schema: Schema, path: str) -> Node:
-    return schema.at(*path.split(".") if path else ())
+def _at(schema: Schema, path: str, having: str = "") -> Node:
+    return schema.at(*path.split(".") if path else (), having=having)
 
 
 def _common(schema: Schema) -> list[Field]:

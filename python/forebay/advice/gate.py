@@ -51,7 +51,7 @@ def configuration(comparison: Comparison, label: str) -> str:
         *_direction(own, network, variant.queue),
     ]
     back = tables.get(other, {})
-    if back.get("queue") and back.get("rate"):
+    if back.get("queue") and isinstance(back["rate"], str):
         bps = number(back["rate"]) or 0.0
         lines += ["", "[link.reverse]", *_fields(back, bps, back["queue"])]
     lines += [

@@ -140,17 +140,14 @@ def bytes_of(limit: Any, mtu_bytes: float) -> float | None:
 
 def _rates(table: Mapping[str, Any]) -> list[float]:
     """Every rate that a link may have, outages apart; none if it follows a recording."""
-    rates = [table.get("rate"), *(step[1] for step in table.get("steps") or [])]
-    rates += (table.get("draw") or {}).get("rates") or []
+    rate = table.get("rate")
+    if not isinstance(rate, Mapping):
+        rates = [rate]
+    else:
+        rates = [*(step[1] for step in rate.get("steps", [])), *rate.get("draw", [])]
     return [each for each in map(number, rates) if each]
 
 
 def _rtt_s(entry: Mapping[str, Any], links: Mapping[str, Mapping[str, Any]]) -> float:
     hops = (*entry["forward"], *entry["backward"])
-    return sum(_delay_s(links[hop]) for hop in hops) + 2e-9 * float(entry["access_ns"])
-
-
-def _delay_s(link: Mapping[str, Any]) -> float:
-    later = [number(step[1]) or 0.0 for step in link.get("delays") or []]
-    later += [number(each) or 0.0 for each in (link.get("draw") or {}).get("delays") or []]
-    return max([1e-9 * float(link["delay_ns"]), *later])
+    return sum(1e-9 * float(links[hop]["delay_ns"]) for hop in hops) + 2e-9 * float(entry["access_ns"])

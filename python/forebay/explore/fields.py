@@ -28,9 +28,10 @@ def of_link(link: dict[str, Any]) -> list[ScenarioField]:
     if link["delay_s"] is not None:
         delay = _engine.format_quantity(link["delay_s"], "time")
         fields.append(_field(f"{link['path']}.delay", "duration", delay, None, abouts["delay"]))
-    loss = _field(f"{link['path']}.loss", "number", link["loss"], 0, abouts["loss"])
-    loss["low"], loss["high"] = 0.0, 0.1
-    fields.append(loss)
+    if link["loss"] is not None:
+        loss = _field(f"{link['path']}.loss", "number", link["loss"], 0, abouts["loss"])
+        loss["low"], loss["high"] = 0.0, 0.1
+        fields.append(loss)
     return fields
 
 

@@ -204,11 +204,10 @@ def flow_number(source: str, goal: str, protocol: int, ports: tuple[int, int]) -
 
 def _check_link(link: Mapping[str, Any]) -> None:
     place = f'link "{link["name"]}"'
-    for field in ("steps", "trace", "draw", "delays"):
-        if link.get(field) is not None:
+    for field in ("rate", "delay"):
+        if isinstance(link[field], Mapping):
             raise ScenarioError(
-                f"{place}: {field}: the lab's links keep their rate and delay; give `rate` and "
-                "`delay`"
+                f"{place}: {field}: the lab's links keep their rate and delay; give a constant"
             )
     queue = link.get("queue")
     if queue and not kernel_queue(link) and KERNEL in _kinds(queue):
@@ -216,7 +215,7 @@ def _check_link(link: Mapping[str, Any]) -> None:
             f'{place}: queue.kind: "{KERNEL}" must be all of a link\'s queue; what is below a '
             "discipline of the kernel is set up by its `commands`"
         )
-    for field in ("loss", "losses", "police", "reorder", "remark"):
+    for field in ("loss", "police", "reorder", "remark"):
         if link.get(field):
             raise ScenarioError(
                 f"{place}: {field}: the lab's links lose and change nothing on the wire and keep "

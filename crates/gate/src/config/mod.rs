@@ -85,7 +85,11 @@ link_table! {
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     pub struct Link {
-        before {}
+        before {
+            /// Constant rate, above 0.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub rate: Option<Rate>,
+        }
         after {
             /// Emulated propagation delay: a packet leaves this long after the end of its
             /// transmission. Without it, a packet leaves at the start of its transmission, because

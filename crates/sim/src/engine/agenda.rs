@@ -1,22 +1,21 @@
 //! The agenda: events, given back in the order of their keys.
 
+use super::calendar::{Calendar, Timed};
 use super::event::{Event, Key};
-use super::later::{Later, Timed};
 use forebay_core::Time;
 
 /// An agenda: events in the order of their keys.
 ///
-/// The earliest ones lie in order in a small ring: there are few entries (one a lane, a busy link or a
-/// timer, never one a packet), so that most agendas need no more, and what is new is mostly either the
-/// first of all or late, so that few have to make room for it. The rest is sorted by time first
-/// (`Later`).
+/// The earliest ones lie in order in a small ring: there are few entries (one a pipe, a busy link or a
+/// timer, never one a packet), so that most agendas need no more, and a new entry is mostly either
+/// the first of all or far ahead, so that few have to make room for it. The rest is in a calendar queue.
 #[derive(Debug)]
 pub struct Agenda {
     /// Entry i is at place `head + i`, modulo the length; all come before those of `later`.
     soon: [Entry; SOON],
     head: usize,
     len: usize,
-    later: Later<Entry, SLOT_BITS>,
+    later: Calendar<Entry, SLOT_BITS>,
 }
 
 /// An event, and when it is due.
@@ -42,7 +41,7 @@ const SLOT_BITS: u32 = 18;
 
 impl Default for Agenda {
     fn default() -> Self {
-        Agenda { soon: [Agenda::NOTHING; SOON], head: 0, len: 0, later: Later::default() }
+        Agenda { soon: [Agenda::NOTHING; SOON], head: 0, len: 0, later: Calendar::default() }
     }
 }
 

@@ -13,21 +13,21 @@ use forebay_tcp::{Flags, SackBlock, Segment};
 use std::net::{IpAddr, Ipv6Addr};
 
 /// A box in front of a link.
-pub struct Guard {
+pub struct PlacedBox {
     /// The link.
     pub link: u32,
-    /// What sort of box it is.
+    /// Kind of the middlebox.
     pub kind: String,
-    /// What decides.
-    pub controller: Box<dyn Middlebox>,
+    /// The middlebox itself.
+    pub middlebox: Box<dyn Middlebox>,
     /// Key of the agenda entry at which it wants to be asked; others are stale.
     armed: Option<Key>,
 }
 
-impl Guard {
-    /// The box `controller` of sort `kind` in front of link `link`.
-    pub fn new(link: u32, kind: String, controller: Box<dyn Middlebox>) -> Self {
-        Guard { link, kind, controller, armed: None }
+impl PlacedBox {
+    /// `middlebox`, which is of kind `kind`, in front of link `link`.
+    pub fn new(link: u32, kind: String, middlebox: Box<dyn Middlebox>) -> Self {
+        PlacedBox { link, kind, middlebox, armed: None }
     }
 }
 
@@ -79,7 +79,7 @@ fn segment_of(ack: &Ack, acked: u64, shift: u8) -> Segment {
 
 /// The boxes of a run.
 pub struct Boxes {
-    guards: Vec<Guard>,
+    boxes: Vec<PlacedBox>,
 }
 
 /// The ends of the paths that boxes stand on, and the paths themselves.
@@ -94,29 +94,29 @@ pub struct Ends<'a> {
 
 impl Boxes {
     /// These boxes.
-    pub fn new(guards: Vec<Guard>) -> Self {
-        Boxes { guards }
+    pub fn new(boxes: Vec<PlacedBox>) -> Self {
+        Boxes { boxes }
     }
 
     /// Boxes, by index.
-    pub fn guards(&self) -> &[Guard] {
-        &self.guards
+    pub fn placed(&self) -> &[PlacedBox] {
+        &self.boxes
     }
 
     /// Adds the boxes' variables to the last point of their links' series.
     pub fn sample(&self, series: &mut [LinkSeries]) {
-        for guard in &self.guards {
-            let series = &mut series[guard.link as usize];
-            guard.controller.probe(&mut |name, value| series.variable(name, value));
+        for placed in &self.boxes {
+            let series = &mut series[placed.link as usize];
+            placed.middlebox.probe(&mut |name, value| series.variable(name, value));
         }
     }
 
     /// A packet comes to the box `index` in front of a link.
     pub fn forward(&mut self, now: Time, index: u32, id: u32, ends: &mut Ends) {
         let header = ends.header_of(id);
-        let guard = &mut self.guards[index as usize];
-        let link = guard.link;
-        match guard.controller.forward(now, &header) {
+        let placed = &mut self.boxes[index as usize];
+        let link = placed.link;
+        match placed.middlebox.forward(now, &header) {
             Verdict::Pass => ends.fabric.enter(now, link, id, ends.users),
             Verdict::Rewrite { window } => {
                 ends.rewrite(id, window);
@@ -133,7 +133,7 @@ impl Boxes {
     /// A packet that came over the reverse of a box's link comes to the box.
     pub fn backward(&mut self, now: Time, index: u32, id: u32, ends: &mut Ends) {
         let header = ends.header_of(id);
-        match self.guards[index as usize].controller.backward(now, &header) {
+        match self.boxes[index as usize].middlebox.backward(now, &header) {
             Verdict::Pass => {}
             Verdict::Rewrite { window } => ends.rewrite(id, window),
             Verdict::Answer(_) => unreachable!("only what goes forward is answered"),
@@ -145,25 +145,25 @@ impl Boxes {
         self.tend(now, index, ends);
     }
 
-    /// The time has come that a box named.
+    /// The timer of box `index`, whose entry is at `key`, expires.
     pub fn on_timer(&mut self, index: u32, key: Key, ends: &mut Ends) {
-        let guard = &mut self.guards[index as usize];
-        if guard.armed == Some(key) {
-            guard.armed = None;
+        let placed = &mut self.boxes[index as usize];
+        if placed.armed == Some(key) {
+            placed.armed = None;
             self.tend(key.time, index, ends);
         }
     }
 
     /// Sends what a box has to send, and sees to its timer.
     fn tend(&mut self, now: Time, index: u32, ends: &mut Ends) {
-        let guard = &mut self.guards[index as usize];
-        while let Some(ack) = guard.controller.poll(now) {
+        let placed = &mut self.boxes[index as usize];
+        while let Some(ack) = placed.middlebox.poll(now) {
             ends.send_made(now, index, &ack);
         }
-        if let Some(wake) = guard.controller.wake()
-            && guard.armed.is_none_or(|key| wake < key.time)
+        if let Some(wake) = placed.middlebox.wake()
+            && placed.armed.is_none_or(|key| wake < key.time)
         {
-            guard.armed = Some(ends.fabric.rest(wake.max(now), Event::GuardTimer(index), index));
+            placed.armed = Some(ends.fabric.rest(wake.max(now), Event::BoxTimer(index), index));
         }
     }
 }
@@ -207,7 +207,7 @@ impl Ends<'_> {
         let Some((acked, first)) = self.transport.connections().way_back(flow, life) else {
             return;
         };
-        let Some(stop) = self.fabric.behind(Target::GuardBackward(index), first) else { return };
+        let Some(stop) = self.fabric.behind(Target::BoxBackward(index), first) else { return };
         let shift = shift_for(self.transport.users()[user as usize].receive_window());
         let segment = segment_of(ack, acked, shift);
         self.transport.acknowledge_from(now, flow, &segment, stop, self.fabric);

@@ -1,6 +1,6 @@
 //! What changes while a world runs: links, and who takes part.
 
-use super::fabric::{LinkChange, Stop, Target, Wire};
+use super::fabric::{AccessLink, LinkChange, Stop, Target};
 use super::transport::{Conditioner, User};
 use crate::measure::UserMeter;
 use crate::wireless::medium::Station;
@@ -25,10 +25,10 @@ pub struct Join {
     pub conditioners: Vec<Conditioner>,
     /// Names of classes.
     pub classes: Vec<String>,
-    /// Where each lane leads, over which access links.
-    pub lanes: Vec<(Target, Option<Wire>)>,
+    /// Where each pipe leads, over which access links.
+    pub pipes: Vec<(Target, Option<AccessLink>)>,
     /// Stretches.
     pub stops: Vec<Stop>,
-    /// Ways through the wireless network.
+    /// Paths through the wireless network.
     pub crossings: Vec<(Station, Station)>,
 }

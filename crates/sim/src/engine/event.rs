@@ -10,16 +10,16 @@ pub enum Event {
     RateChange(u32),
     /// A link is free to send its next packet.
     LinkFree(u32),
-    /// The first packet of a lane arrives.
+    /// The first packet of a pipe arrives.
     Arrival(u32),
-    /// A link that is looked at late is looked at.
-    CatchUp(u32),
+    /// A link that is advanced lazily is advanced.
+    Advance(u32),
     /// A TCP sender's timer: retransmission, persist or pacing.
     SenderTimer(u32),
     /// A TCP receiver's timer: delayed acknowledgment.
     ReceiverTimer(u32),
     /// A box wants to be asked what it has to send.
-    GuardTimer(u32),
+    BoxTimer(u32),
     /// A datagram source sends.
     Datagram(u32),
     /// A scheduled transfer begins.
@@ -39,20 +39,19 @@ pub enum Event {
 }
 
 impl Event {
-    /// Order among events of the same instant: what a link has sent that is looked at late may arrive
-    /// then; a link's new rate holds for what leaves then; a
-    /// place that a departure frees is there for what arrives then; timers and sources follow; a
-    /// measurement sees the instant's end, and the warm-up ends after a point that is due with it.
+    /// Order among events of the same instant. What a lazy link has sent may arrive then. A link's new
+    /// rate holds for what departs. A departure makes room for what arrives. Timers and sources follow. A
+    /// measurement sees the end of the instant, and the warm-up ends after a point that is due with it.
     fn rank(self) -> u64 {
         match self {
-            Event::CatchUp(_) => 0,
+            Event::Advance(_) => 0,
             Event::RateChange(_) => 1,
             Event::LinkFree(_) => 2,
             Event::Arrival(_) | Event::Wireless(Wake::FrameEnd(_)) => 3,
             Event::Wireless(_) => 4,
             Event::SenderTimer(_) => 5,
             Event::ReceiverTimer(_) => 6,
-            Event::GuardTimer(_) => 7,
+            Event::BoxTimer(_) => 7,
             Event::Datagram(_) => 8,
             Event::Transfer(_) => 9,
             Event::End(_) => 10,

@@ -7,18 +7,18 @@
 //!
 //! Speed comes from few events. A data packet on a dumbbell costs three: it arrives at the
 //! bottleneck, the bottleneck is free to send it, it arrives at its receiver; what lies between is
-//! computed when the packet enters it. An acknowledgment costs two. What happens at links mostly needs no
-//! place in the agenda: they are looked at late.
+//! computed when the packet enters it. An acknowledgment costs two. Most links are advanced lazily, and
+//! need an entry in the agenda only for several packets together.
 
 mod agenda;
 mod boxes;
+mod calendar;
 mod change;
 mod event;
 mod fabric;
-mod foresight;
-mod later;
 mod measures;
 mod parallel;
+mod prefetch;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -28,11 +28,11 @@ mod watch;
 mod world;
 
 pub use agenda::Agenda;
-pub use boxes::Guard;
+pub use boxes::PlacedBox;
 pub use change::{Change, Join};
 pub use event::{Event, Key, Sequence};
 pub use fabric::{
-    Border, Capture, Course, FabricSpec, Lane, Link, LinkChange, LinkSpec, Stop, Target, Wire,
+    AccessLink, Border, Capture, FabricSpec, Link, LinkChange, LinkSpec, Schedule, Stop, Target,
 };
 pub use measures::{ClassPoint, LinkSeries, MeasuresSpec, SegmentTrace, Series};
 pub use parallel::{Parallel, Plan, Run};

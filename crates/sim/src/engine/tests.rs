@@ -1,18 +1,19 @@
 //! The parts of a world, each without one.
 
-use super::boxes::{Boxes, Ends, Guard};
+use super::boxes::{Boxes, Ends, PlacedBox};
 use super::event::Event;
 use super::fabric::cargo::Cargo;
-use super::fabric::{Fabric, FabricSpec, LinkSpec, Stop, Target, Wire};
+use super::fabric::{AccessLink, Fabric, FabricSpec, LinkSpec, Stop, Target};
 use super::measures::{Measures, MeasuresSpec};
 use super::transport::{Entry, Transport, TransportSpec, User};
-use super::{Course, Key};
+use super::{Key, Schedule};
 use crate::measure::UserMeter;
 use crate::traffic::{Marks, Transfer, Transfers};
 use forebay_core::{Capacity, Duration, Packet, Rate, Rng, Setting, Time};
 use forebay_disciplines::Disciplines;
 use forebay_middlebox::{Ack, Counts, Header, Middlebox, Verdict};
 use forebay_tcp::Config;
+use proptest::prelude::*;
 use serde_json::json;
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
@@ -37,8 +38,8 @@ fn link(name: &str, limit: &str) -> LinkSpec {
         discipline: Disciplines::builtin().build(&queue, &setting).unwrap(),
         capacity: Capacity::constant(rate),
         overhead: 0,
-        delay: Course::Constant(MS * 5),
-        loss: Course::Constant(0.0),
+        delay: Schedule::Constant(MS * 5),
+        loss: Schedule::Constant(0.0),
         policer: None,
         reorder: None,
         remark: None,
@@ -46,10 +47,10 @@ fn link(name: &str, limit: &str) -> LinkSpec {
     }
 }
 
-/// Lanes to these places, and a path over all of them in turn.
-fn fabric(links: Vec<LinkSpec>, lanes: Vec<(Target, Option<Wire>)>) -> Fabric {
-    let stops = (0..lanes.len() as u32).map(|lane| Stop { lane, free_at: Time::ZERO }).collect();
-    Fabric::new(FabricSpec { links, lanes, stops, wireless: None, border: None }, 1, false)
+/// Pipes to these places, and a path over all of them in turn.
+fn fabric(links: Vec<LinkSpec>, pipes: Vec<(Target, Option<AccessLink>)>) -> Fabric {
+    let stops = (0..pipes.len() as u32).map(|pipe| Stop { pipe, free_at: Time::ZERO }).collect();
+    Fabric::new(FabricSpec { links, pipes, stops, wireless: None, border: None }, 1, false)
 }
 
 fn measures() -> Measures {
@@ -63,19 +64,34 @@ fn measures() -> Measures {
     Measures::new(spec, 0, 1)
 }
 
-/// Hands events on until `host`, who is given packets that arrive and events that rest, has had all.
+/// Hands events on until `host`, who is given packets that arrive and events that rest, has had all. What
+/// happens at links is noted in the tally, as by a world.
 fn drain(
+    fabric: &mut Fabric,
+    measures: &mut Measures,
+    host: impl FnMut(Key, Came, &mut Fabric, &mut Measures),
+) {
+    drain_until(Time::MAX, fabric, measures, host);
+}
+
+/// The same before `limit`.
+fn drain_until(
+    limit: Time,
     fabric: &mut Fabric,
     measures: &mut Measures,
     mut host: impl FnMut(Key, Came, &mut Fabric, &mut Measures),
 ) {
-    while fabric.next_time() < Time::MAX {
+    let mut now = Time::ZERO;
+    while fabric.next_time() < limit {
         let &(key, event) = fabric.next();
+        assert!(key.time >= now, "an event of {:?} is known only at {now:?}", key.time);
+        now = key.time;
         match event {
-            Event::Arrival(lane) => {
-                // The entry of one that was overtaken brings nobody.
-                match fabric.arrive(key, lane) {
+            Event::Arrival(pipe) => {
+                // The entry of a packet that has been overtaken is stale.
+                match fabric.arrive(key, pipe) {
                     Some((id, Target::Link(link))) => {
+                        measures.tally.note(key.time, fabric.hold.look(id).packet.flow);
                         fabric.enter(key.time, link, id, &mut measures.users);
                     }
                     Some((id, target)) => host(key, Came::Packet(id, target), fabric, measures),
@@ -83,9 +99,14 @@ fn drain(
                 }
             }
             Event::LinkFree(link) => {
-                if fabric.wakes(key, link).is_some() {
+                if let Some(number) = fabric.wakes(key, link) {
+                    measures.tally.note(key.time, number);
                     fabric.poll_link(key.time, link, &mut measures.users);
                 }
+            }
+            Event::Advance(link) => {
+                let Measures { users, tally, .. } = measures;
+                fabric.catch_up(key, link, users, tally);
             }
             _ => {
                 fabric.rested();
@@ -106,9 +127,24 @@ fn datagram(fabric: &mut Fabric, number: u64) -> u32 {
 }
 
 #[test]
-fn a_fabric_carries_queues_and_drops() {
-    let lanes = vec![(Target::Link(0), None), (Target::Link(1), None), (Target::Host, None)];
-    let mut fabric = fabric(vec![link("first", "2p"), link("second", "9p")], lanes);
+fn an_eager_fabric_carries_queues_and_drops() {
+    carries_queues_and_drops(false);
+}
+
+#[test]
+fn a_lazy_fabric_carries_queues_and_drops() {
+    carries_queues_and_drops(true);
+}
+
+fn carries_queues_and_drops(lazily: bool) {
+    // The hosts' links take a nanosecond a packet and 1 ms.
+    let access = AccessLink::new(Rate::from_bps(8_000_000_000_000), MS, 0);
+    let pipes =
+        vec![(Target::Link(0), Some(access)), (Target::Link(1), None), (Target::Host, None)];
+    let mut fabric = fabric(vec![link("first", "2p"), link("second", "9p")], pipes);
+    if lazily {
+        fabric.advance_lazily(|_| false);
+    }
     let mut measures = measures();
     for number in 0..4 {
         let id = datagram(&mut fabric, number);
@@ -118,10 +154,11 @@ fn a_fabric_carries_queues_and_drops() {
     drain(&mut fabric, &mut measures, |key, came, fabric, _| {
         let Came::Packet(id, Target::Host) = came else { panic!("nobody else is there") };
         let cargo = fabric.hold.lift(id);
-        found.push((cargo.number, key.time, cargo.waited));
+        let ms = |nanos| (nanos as f64 / 1e6).round();
+        found.push((cargo.number, ms(key.time.as_nanos()), ms(cargo.waited.as_nanos())));
     });
     // One is sent and two wait, for 1 ms and 2 ms; both links take 1 ms a packet and 5 ms.
-    assert_eq!(found, [(0, at(12), Duration::ZERO), (1, at(13), MS), (2, at(14), MS * 2)]);
+    assert_eq!(found, [(0, 13.0, 0.0), (1, 14.0, 1.0), (2, 15.0, 2.0)]);
     let lost = fabric.links()[0].meter.drops.as_flattened().iter().sum::<u64>();
     assert_eq!(lost, 1);
     assert_eq!(fabric.links()[1].sent.0, 3);
@@ -129,9 +166,111 @@ fn a_fabric_carries_queues_and_drops() {
     // Those that find a queue empty and pass it are measured as the others are.
     let measured = |link: usize| {
         let meter = &fabric.links()[link].meter;
-        (meter.offered[0], meter.delay.count(), meter.delay.max_ms())
+        (meter.offered[0], meter.delay.count(), meter.delay.max_ms().map(f64::round))
     };
     assert_eq!((measured(0), measured(1)), ((4, 3, Some(2.0)), (3, 3, Some(0.0))));
+}
+
+/// A link: kind of queue, limit, rate in kbit/s, delay in us, share lost.
+type Drawn = (&'static str, u32, u64, u64, f64);
+
+/// What becomes of datagrams, by interval in us and length. They enter at one of `links`, which follow
+/// each other, over an access link if that is `far`, and cross all that follow. Links are advanced eagerly
+/// up to the first instant of `switches` (us), then lazily up to the next one, and so on.
+fn results(
+    links: &[Drawn],
+    far: &[bool],
+    datagrams: &[(u64, u32, usize)],
+    switches: &[u64],
+) -> impl PartialEq + std::fmt::Debug + use<> {
+    let setting = |bps| Setting { rate: Rate::from_bps(bps), overhead: 0, mtu: 1500, queues: 1 };
+    let specs = links.iter().enumerate().map(|(index, &(kind, limit, kbit, delay, loss))| {
+        let (setting, name) = (setting(kbit * 1000), format!("link {index}"));
+        let queue = json!({ "kind": kind, "limit": format!("{limit}p") });
+        LinkSpec {
+            number: index as u32,
+            kind: kind.into(),
+            discipline: Disciplines::builtin().build(&queue, &setting).unwrap(),
+            capacity: Capacity::constant(setting.rate),
+            delay: Schedule::Constant(Duration::from_micros(delay)),
+            loss: Schedule::Constant(loss),
+            ..link(&name, "1p")
+        }
+    });
+    let specs: Vec<_> = specs.collect();
+    // Pipes to the links and to the host, then those from the hosts.
+    let count = links.len() as u32;
+    let access = AccessLink::new(Rate::from_bps(100_000_000), MS, 0);
+    let mut pipes: Vec<_> = (0..count).map(|link| (Target::Link(link), None)).collect();
+    pipes.push((Target::Host, None));
+    pipes
+        .extend((0..count).zip(far).map(|(link, far)| (Target::Link(link), far.then_some(access))));
+    let (mut stops, mut first) = (Vec::new(), Vec::new());
+    for entry in 0..count {
+        first.push(stops.len() as u32);
+        let path = [count + 1 + entry].into_iter().chain(entry + 1..=count);
+        stops.extend(path.map(|pipe| Stop { pipe, free_at: Time::ZERO }));
+    }
+    let spec = FabricSpec { links: specs, pipes, stops, wireless: None, border: None };
+    let (mut fabric, mut measures) = (Fabric::new(spec, 1, false), measures());
+    let mut now = Time::ZERO;
+    for (number, &(interval, len, entry)) in datagrams.iter().enumerate() {
+        now += Duration::from_micros(interval);
+        let (packet, stop) = (ManuallyDrop::new(Packet::new(0, 7, len)), first[entry]);
+        let cargo = Cargo { packet, stop, number: number as u64, ..Cargo::default() };
+        let id = fabric.hold.store(cargo);
+        fabric.launch(id, len, stop, now);
+    }
+    let mut arrived = Vec::new();
+    let mut host = |key: Key, came, fabric: &mut Fabric, _: &mut Measures| {
+        let Came::Packet(id, Target::Host) = came else { panic!("nobody else is there") };
+        let cargo = fabric.hold.lift(id);
+        arrived.push((cargo.number, key.time, cargo.waited));
+    };
+    for (index, &us) in switches.iter().enumerate() {
+        let now = Time::ZERO + Duration::from_micros(us);
+        drain_until(now + Duration::from_nanos(1), &mut fabric, &mut measures, &mut host);
+        let Measures { users, tally, .. } = &mut measures;
+        fabric.settle(now, users, tally);
+        if index % 2 == 0 { fabric.advance_lazily(|_| false) } else { fabric.advance_eagerly() }
+    }
+    drain(&mut fabric, &mut measures, &mut host);
+    assert_eq!(fabric.hold.count(), 0);
+    let meters = fabric.links().iter().map(|link| {
+        let meter = &link.meter;
+        (link.sent, link.wire_lost, meter.offered, meter.drops, meter.delay.max_ms())
+    });
+    let meters: Vec<_> = meters.collect();
+    // Packets of one instant reach the host in any order.
+    arrived.sort_by_key(|&(number, time, _)| (time, number));
+    (arrived, meters, measures.tally.counts(), measures.users[0].dropped)
+}
+
+proptest! {
+    #[test]
+    fn eager_and_lazy_links_have_equal_results(
+        links in proptest::collection::vec(
+            (
+                prop::sample::select(vec!["fifo", "codel", "pie"]),
+                1..30_u32,
+                500..20_000_u64,
+                prop::sample::select(vec![0, 1, 1000, 20_000]),
+                prop::sample::select(vec![0.0, 0.0, 0.1]),
+            ),
+            1..4,
+        ),
+        far in proptest::collection::vec(prop::bool::weighted(0.8), 3),
+        datagrams in proptest::collection::vec((0..3000_u64, 40..1500_u32, 0..3_usize), 1..120),
+        switches in proptest::collection::btree_set(0..200_000_u64, 1..6),
+    ) {
+        let count = links.len();
+        let datagrams: Vec<_> =
+            datagrams.into_iter().map(|(gap, len, entry)| (gap, len, entry % count)).collect();
+        let switches: Vec<_> = switches.into_iter().collect();
+        let eager = results(&links, &far, &datagrams, &[]);
+        prop_assert_eq!(&eager, &results(&links, &far, &datagrams, &[0]));
+        prop_assert_eq!(&eager, &results(&links, &far, &datagrams, &switches));
+    }
 }
 
 /// Transfers that are known from the start.
@@ -188,13 +327,13 @@ fn on_event(
 }
 
 /// 1 Gbit/s, 10 ms.
-fn wire() -> Option<Wire> {
-    Some(Wire::new(Rate::from_bps(1_000_000_000), MS * 10, 0))
+fn access() -> Option<AccessLink> {
+    Some(AccessLink::new(Rate::from_bps(1_000_000_000), MS * 10, 0))
 }
 
 #[test]
 fn transport_opens_sends_and_ends_over_any_fabric() {
-    let mut fabric = fabric(vec![], vec![(Target::Host, wire()), (Target::Host, wire())]);
+    let mut fabric = fabric(vec![], vec![(Target::Host, access()), (Target::Host, access())]);
     let (mut transport, mut measures) = (transport(100_000, 1), measures());
     transport.begin(&mut fabric);
     let mut last = Time::ZERO;
@@ -267,15 +406,15 @@ impl Middlebox for Closer {
 #[test]
 fn a_box_sees_answers_and_wakes() {
     // Forth: the box, its link, the host. Back: off the link's reverse to the box, and to the host.
-    let lanes = vec![
-        (Target::GuardForward(0), wire()),
+    let pipes = vec![
+        (Target::BoxForward(0), access()),
         (Target::Host, None),
-        (Target::GuardBackward(0), None),
-        (Target::Host, wire()),
+        (Target::BoxBackward(0), None),
+        (Target::Host, access()),
     ];
-    let mut fabric = fabric(vec![link("link", "100p")], lanes);
+    let mut fabric = fabric(vec![link("link", "100p")], pipes);
     let (mut transport, mut measures) = (transport(1000, 2), measures());
-    let mut boxes = Boxes::new(vec![Guard::new(0, "closer".into(), Box::<Closer>::default())]);
+    let mut boxes = Boxes::new(vec![PlacedBox::new(0, "closer".into(), Box::<Closer>::default())]);
     transport.begin(&mut fabric);
     let mut arrived = Vec::new();
     drain(&mut fabric, &mut measures, |key, came, fabric, measures| {
@@ -289,14 +428,14 @@ fn a_box_sees_answers_and_wakes() {
             Came::Packet(id, target) => {
                 let mut ends = Ends { transport: &transport, fabric, users: &mut measures.users };
                 match target {
-                    Target::GuardForward(guard) => boxes.forward(now, guard, id, &mut ends),
-                    Target::GuardBackward(guard) => boxes.backward(now, guard, id, &mut ends),
-                    other => panic!("no lane leads to {other:?}"),
+                    Target::BoxForward(placed) => boxes.forward(now, placed, id, &mut ends),
+                    Target::BoxBackward(placed) => boxes.backward(now, placed, id, &mut ends),
+                    other => panic!("no pipe leads to {other:?}"),
                 }
             }
-            Came::Event(Event::GuardTimer(guard)) => {
+            Came::Event(Event::BoxTimer(placed)) => {
                 let mut ends = Ends { transport: &transport, fabric, users: &mut measures.users };
-                boxes.on_timer(guard, key, &mut ends);
+                boxes.on_timer(placed, key, &mut ends);
             }
             Came::Event(event) => on_event(key, event, &mut transport, fabric, measures),
         }
@@ -305,7 +444,7 @@ fn a_box_sees_answers_and_wakes() {
     // The first data came to the box 40 ms after 10 ms, and was kept; it opens 100 ms later.
     assert!(arrived.len() == 1 && arrived[0] > at(150), "{arrived:?}");
     // A SYN, the data, the data again; a SYN-ACK and an acknowledgment.
-    let Counts { made: forward, rewritten: backward, .. } = boxes.guards()[0].controller.counts();
+    let Counts { made: forward, rewritten: backward, .. } = boxes.placed()[0].middlebox.counts();
     assert_eq!((forward, backward), (3, 2));
 }
 
@@ -326,7 +465,7 @@ fn measures_count_by_user_and_class_and_begin_anew() {
 }
 
 #[test]
-fn what_is_overtaken_waits_in_its_lane() {
+fn what_is_overtaken_waits_in_its_pipe() {
     let mut fabric = fabric(vec![], vec![(Target::Host, None)]);
     let mut measures = measures();
     for (number, ms) in [(0, 5), (1, 3), (2, 4)] {

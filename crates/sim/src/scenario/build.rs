@@ -6,8 +6,8 @@ use super::link::{Channel, channels};
 use super::profile::Conditioners;
 use super::{Row, Scenario, Traffic};
 use crate::engine::{
-    self, Conditioner, Entry, FabricSpec, Guard, LinkSpec, MeasuresSpec, Parallel, Plan, Run,
-    SegmentTrace, Stop, Target, TransportSpec, User, Wire, World, WorldSpec,
+    self, AccessLink, Conditioner, Entry, FabricSpec, LinkSpec, MeasuresSpec, Parallel, PlacedBox,
+    Plan, Run, SegmentTrace, Stop, Target, TransportSpec, User, World, WorldSpec,
 };
 use crate::measure::UserMeter;
 use crate::traffic::{BuildSite, Generator, Marks};
@@ -19,18 +19,18 @@ use forebay_disciplines::Disciplines;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The delay and rate of a host's access link. Packets over equal ones may share a lane.
-type WireKind = (Rate, Duration, u32);
+/// The delay and rate of a host's access link. Packets over equal ones may share a pipe.
+type AccessKind = (Rate, Duration, u32);
 
-/// Collects stops and lanes while paths are built.
+/// Collects stops and pipes while paths are built.
 #[derive(Default)]
 pub(super) struct Layout {
     pub(super) stops: Vec<Stop>,
-    pub(super) lanes: Vec<(Target, Option<Wire>)>,
-    /// One lane for each (hop that the packets come from, wire that follows, destination).
-    known: HashMap<(Option<Hop>, Option<WireKind>, Target), u32>,
+    pub(super) pipes: Vec<(Target, Option<AccessLink>)>,
+    /// One pipe for each (hop that the packets come from, access that follows, destination).
+    known: HashMap<(Option<Hop>, Option<AccessKind>, Target), u32>,
     /// Boxes, by the link in front of which they are.
-    guards: HashMap<LinkIndex, u32>,
+    boxes: HashMap<LinkIndex, u32>,
     /// Paths through the wireless network.
     pub(super) crossings: Vec<(Station, Station)>,
 }
@@ -38,24 +38,24 @@ pub(super) struct Layout {
 impl Layout {
     /// Builds a path over `hops`, with access links of its own at both ends if given. Returns its
     /// first stop.
-    fn path(&mut self, hops: &[Hop], access: Option<WireKind>) -> u32 {
+    fn path(&mut self, hops: &[Hop], access: Option<AccessKind>) -> u32 {
         let first = self.stops.len() as u32;
         let mut from = None;
         for &hop in hops {
-            let wire = access.filter(|_| from.is_none());
+            let access = access.filter(|_| from.is_none());
             let target = match hop {
-                Hop::Link(link) => match self.guards.get(&link) {
-                    Some(&guard) => Target::GuardForward(guard),
+                Hop::Link(link) => match self.boxes.get(&link) {
+                    Some(&placed) => Target::BoxForward(placed),
                     None => Target::Link(link as u32),
                 },
                 Hop::Air(entry, exit) => Target::Air(self.crossing((entry, exit))),
             };
-            self.stop(from, wire, target);
+            self.stop(from, access, target);
             from = Some(hop);
             if let Hop::Link(link) = hop
-                && let Some(&guard) = self.guards.get(&reverse(link))
+                && let Some(&placed) = self.boxes.get(&reverse(link))
             {
-                self.stop(from, None, Target::GuardBackward(guard));
+                self.stop(from, None, Target::BoxBackward(placed));
             }
         }
         self.stop(from, access, Target::Host);
@@ -70,13 +70,14 @@ impl Layout {
         }) as u32
     }
 
-    fn stop(&mut self, from: Option<Hop>, wire: Option<WireKind>, target: Target) {
-        let lane = *self.known.entry((from, wire, target)).or_insert_with(|| {
-            let wire = wire.map(|(rate, delay, overhead)| Wire::new(rate, delay, overhead));
-            self.lanes.push((target, wire));
-            (self.lanes.len() - 1) as u32
+    fn stop(&mut self, from: Option<Hop>, access: Option<AccessKind>, target: Target) {
+        let pipe = *self.known.entry((from, access, target)).or_insert_with(|| {
+            let access =
+                access.map(|(rate, delay, overhead)| AccessLink::new(rate, delay, overhead));
+            self.pipes.push((target, access));
+            (self.pipes.len() - 1) as u32
         });
-        self.stops.push(Stop { lane, free_at: Time::ZERO });
+        self.stops.push(Stop { pipe, free_at: Time::ZERO });
     }
 }
 
@@ -87,7 +88,7 @@ pub(super) struct Cast {
     pub(super) classes: Vec<String>,
     pub(super) conditioners: Vec<Conditioner>,
     pub(super) layout: Layout,
-    guards: Vec<Guard>,
+    boxes: Vec<PlacedBox>,
     /// Number of the first connection.
     first_connection: u32,
 }
@@ -112,14 +113,14 @@ fn reverse(link: LinkIndex) -> LinkIndex {
 }
 
 /// The path of a flow in both directions.
-pub(super) struct Ways {
+pub(super) struct Paths {
     forward: Vec<Hop>,
     backward: Vec<Hop>,
     /// Where its sender is, if it is a station.
     place: Option<Track>,
 }
 
-impl Ways {
+impl Paths {
     /// The links on the way to the receiver.
     pub(super) fn forward_links(&self) -> impl Iterator<Item = LinkIndex> + '_ {
         self.forward.iter().filter_map(|hop| match hop {
@@ -163,7 +164,7 @@ impl Scenario {
     fn spec(&self, seed: u64) -> Result<WorldSpec, ConfigError> {
         let channels = channels(&self.links, seed, self.table.duration, &self.base)?;
         let graph = self.graph()?;
-        let Cast { users, classes, conditioners, layout, guards, first_connection } =
+        let Cast { users, classes, conditioners, layout, boxes, first_connection } =
             self.cast(&graph, seed)?;
         let link = |(index, channel): (usize, Channel)| {
             channel.link(index as u32, graph.ends(index), &self.registry.disciplines)
@@ -180,12 +181,12 @@ impl Scenario {
             seed,
             fabric: FabricSpec {
                 links,
-                lanes: layout.lanes,
+                pipes: layout.pipes,
                 stops: layout.stops,
                 wireless,
                 border: None,
             },
-            guards,
+            boxes,
             transport: TransportSpec { users, conditioners, first_connection, homes: None },
             measures: MeasuresSpec {
                 users: meters,
@@ -199,20 +200,20 @@ impl Scenario {
 
     /// All senders, and the paths of their packets.
     pub(super) fn cast(&self, graph: &Graph, seed: u64) -> Result<Cast, ConfigError> {
-        let ways = self.ways(graph)?;
+        let paths = self.paths(graph)?;
         let mut layout = Layout::default();
-        let mut guards = Vec::new();
+        let mut boxes = Vec::new();
         for (index, link) in self.links.iter().enumerate() {
-            if let Some((kind, controller)) = link.controller(&self.registry.boxes)? {
-                layout.guards.insert(index, guards.len() as u32);
-                guards.push(Guard::new(index as u32, kind, controller));
+            if let Some((kind, middlebox)) = link.middlebox(&self.registry.boxes)? {
+                layout.boxes.insert(index, boxes.len() as u32);
+                boxes.push(PlacedBox::new(index as u32, kind, middlebox));
             }
         }
         let mut conditioners = Conditioners::new(&self.profiles, &self.registry.markers, seed);
         let (users, classes, first_connection) =
-            self.users(&ways, &mut layout, &mut conditioners, seed)?;
+            self.users(&paths, &mut layout, &mut conditioners, seed)?;
         let conditioners = conditioners.made;
-        Ok(Cast { users, classes, conditioners, layout, guards, first_connection })
+        Ok(Cast { users, classes, conditioners, layout, boxes, first_connection })
     }
 
     /// The wireless network, with the paths through it.
@@ -234,7 +235,7 @@ impl Scenario {
     }
 
     /// The paths of every traffic entry. Its flows take them in turn.
-    pub(super) fn ways(&self, graph: &Graph) -> Result<Vec<Vec<Ways>>, ConfigError> {
+    pub(super) fn paths(&self, graph: &Graph) -> Result<Vec<Vec<Paths>>, ConfigError> {
         let ends = self.traffic.iter().map(|traffic| {
             let (from, to) = self.ends(&traffic.table)?;
             let (from, to) = (self.nodes(from), self.nodes(to));
@@ -255,7 +256,7 @@ impl Scenario {
         let mut way = |(from, _): &(String, String)| {
             let (forward, backward) = (next()?, next()?);
             let place = self.sites.iter().find(|site| site.name == *from);
-            Ok(Ways { forward, backward, place: place.map(|site| site.track.clone()) })
+            Ok(Paths { forward, backward, place: place.map(|site| site.track.clone()) })
         };
         let mut lay = |(index, ends): (usize, &Vec<_>)| {
             ends.iter().map(&mut way).collect::<Result<_, _>>().map_err(at(index))
@@ -266,17 +267,17 @@ impl Scenario {
     /// The smallest capacity on the path of each traffic entry, in bit/s. `capacity` returns that
     /// of a link by its name. A wireless network has the rate of its frames.
     pub fn narrowest(&self, capacity: &dyn Fn(&str) -> f64) -> Vec<f64> {
-        let ways = self.graph().and_then(|graph| self.ways(&graph));
-        let ways = ways.expect("the scenario has been run");
+        let paths = self.graph().and_then(|graph| self.paths(&graph));
+        let paths = paths.expect("the scenario has been run");
         let wireless = self.table.wireless.as_ref().map_or(0, |wireless| wireless.rate.bps());
         let of = |hop: &Hop| match *hop {
             Hop::Link(link) => capacity(&self.links[link].table.name),
             Hop::Air(..) => wireless as f64,
         };
-        let least = |ways: &Vec<Ways>| {
-            ways.iter().flat_map(|way| &way.forward).map(of).fold(f64::INFINITY, f64::min)
+        let least = |paths: &Vec<Paths>| {
+            paths.iter().flat_map(|way| &way.forward).map(of).fold(f64::INFINITY, f64::min)
         };
-        ways.iter().map(least).collect()
+        paths.iter().map(least).collect()
     }
 
     /// The nodes of a name: the stations of a grid, or the single node.
@@ -329,7 +330,7 @@ impl Scenario {
     #[expect(clippy::type_complexity)]
     fn users(
         &self,
-        ways: &[Vec<Ways>],
+        paths: &[Vec<Paths>],
         layout: &mut Layout,
         conditioners: &mut Conditioners,
         seed: u64,
@@ -339,18 +340,18 @@ impl Scenario {
         let mut next_flow = 0;
         let mut laid: HashMap<Vec<Hop>, u32> = HashMap::new();
         let mut hosts = Hosts::default();
-        for (index, (traffic, ways)) in self.traffic.iter().zip(ways).enumerate() {
+        for (index, (traffic, paths)) in self.traffic.iter().zip(paths).enumerate() {
             let table = &traffic.table;
             let tcp = Arc::new(traffic.tcp.clone());
             for flow in 0..table.flows {
-                let ways = &ways[flow as usize % ways.len()];
+                let paths = &paths[flow as usize % paths.len()];
                 let mut lay = |hops: &[Hop], layout: &mut Layout| match &self.row {
-                    Some(row) if table.from.is_none() => layout.path(hops, Some(row.wire())),
+                    Some(row) if table.from.is_none() => layout.path(hops, Some(row.access())),
                     _ => *laid.entry(hops.to_vec()).or_insert_with(|| layout.path(hops, None)),
                 };
-                let forward = lay(&ways.forward, layout);
+                let forward = lay(&paths.forward, layout);
                 let Participant { name, start, stop, rng, generator, .. } =
-                    self.participant(index, flow, seed, ways.place.as_ref())?;
+                    self.participant(index, flow, seed, paths.place.as_ref())?;
                 let entry = match generator {
                     Generator::Datagrams(source) => {
                         let first_flow = next_flow;
@@ -358,7 +359,7 @@ impl Scenario {
                         Entry::Datagrams { source, first_flow, pending: None }
                     }
                     Generator::Transfers(source) => {
-                        let backward = lay(&ways.backward, layout);
+                        let backward = lay(&paths.backward, layout);
                         let tcp = Arc::clone(&tcp);
                         Entry::Transfers { source, tcp, backward, open: None, connections: 0 }
                     }
@@ -471,7 +472,7 @@ impl<'a> Hosts<'a> {
 }
 
 impl Row {
-    fn wire(&self) -> WireKind {
+    fn access(&self) -> AccessKind {
         (self.access.rate, self.access.delay, self.access.overhead.0)
     }
 }

@@ -3,6 +3,7 @@
 use super::grammar::ChangeTable;
 use super::link::{DirectedLink, unlimited};
 use super::{Scenario, path};
+use crate::course::{Course, Varies};
 use crate::engine::{self, Join, LinkChange, World};
 use forebay_core::config::require;
 use forebay_core::{ConfigError, Duration, Rate, Time};
@@ -303,7 +304,7 @@ impl Scenario {
             users: new.users.split_off(old.users.len()),
             classes: new.classes.split_off(old.classes.len()),
             conditioners: new.conditioners.split_off(old.conditioners.len()),
-            lanes: new.layout.lanes.split_off(old.layout.lanes.len()),
+            pipes: new.layout.pipes.split_off(old.layout.pipes.len()),
             stops: new.layout.stops.split_off(old.layout.stops.len()),
             crossings: new.layout.crossings.split_off(old.layout.crossings.len()),
         }))
@@ -351,19 +352,26 @@ fn constants(old: &DirectedLink, new: &DirectedLink) -> Result<Altered, ConfigEr
         table
     };
     let (was, is) = (&old.table, &new.table);
-    let drawn = is.draw.as_ref().is_some_and(|draw| !draw.delays.is_empty());
-    let by_schedule = [
-        was.rate.is_some() != is.rate.is_some(),
-        was.delay != is.delay && (drawn || is.delays.is_some()),
-        was.loss != is.loss && is.losses.is_some(),
-    ];
-    require(fixed(old) == fixed(new) && !by_schedule.contains(&true), &new.path, cannot)?;
+    require(fixed(old) == fixed(new), &new.path, cannot)?;
     Ok(Altered {
-        rate: is.rate.filter(|_| was.rate != is.rate),
-        delay: (was.delay != is.delay).then_some(is.delay),
-        loss: (was.loss != is.loss).then_some(is.loss),
+        rate: altered(old.rate(), new.rate(), &new.path)?,
+        delay: altered(&was.delay, &is.delay, &new.path)?,
+        loss: altered(&was.loss, &is.loss, &new.path)?,
         queue: None,
     })
+}
+
+/// The new constant, if `is` differs from `was`.
+fn altered<T: Varies>(
+    was: &Course<T>,
+    is: &Course<T>,
+    path: &str,
+) -> Result<Option<T>, ConfigError> {
+    if was == is {
+        return Ok(None);
+    }
+    require(was.constant().is_some() && is.constant().is_some(), path, cannot)?;
+    Ok(is.constant())
 }
 
 fn cannot() -> String {

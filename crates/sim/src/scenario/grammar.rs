@@ -1,6 +1,7 @@
 //! What a scenario file may say: its tables, fields, units and defaults.
 
 use super::agent::AgentTable;
+use crate::course::Course;
 use crate::wireless::WirelessTable;
 use forebay_core::{Bytes, Codepoint, Duration, Ecn, Overhead, Rate, config};
 use forebay_shaper::link_table;
@@ -97,45 +98,24 @@ link_table! {
             pub from: String,
             /// Node where the link ends; not that of `from`.
             pub to: String,
+            /// Rate, above 0, or how it changes: `{ steps = [["0s", "10Mbit"], ["20s", "2Mbit"]] }`,
+            /// `{ trace = "cellular.trace" }` or `{ draw = ["2Mbit", "10Mbit"], every = "1s" }`. In
+            /// steps, "0bit" is an outage.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub rate: Option<Course<Rate>>,
         }
         after {
-            /// In place of `rate`, rates by schedule: `[["0s", "10Mbit"], ["20s", "2Mbit"]]`, in
-            /// order, the first at 0s; "0bit" is an outage.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub steps: Option<Vec<(Duration, Rate)>>,
-            /// Time after which `steps`, `delays` and `losses` start again. Without it, the last
-            /// ones hold until the end.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub period: Option<Duration>,
-            /// In place of `rate`, a file of recorded delivery opportunities, one time in ms a line
-            /// (the format of mahimahi); it repeats.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            #[schemars(extend("format" = "path"))]
-            pub trace: Option<String>,
-            /// Bytes that leave at each opportunity of `trace`; above 0, at most 1GB.
-            #[serde(default = "mahimahi_quantum")]
-            pub quantum: Bytes,
-            /// Propagation delay, one way.
-            #[serde(default)]
-            pub delay: Duration,
-            /// Delays by schedule, like `steps`; they replace `delay`.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub delays: Option<Vec<(Duration, Duration)>>,
-            /// Rates (instead of `rate`) and delays that are drawn at random at regular intervals.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub draw: Option<DrawTable>,
+            /// Propagation delay, one way, or how it changes, like `rate`.
+            #[serde(default = "no_delay")]
+            pub delay: Course<Duration>,
             /// Cost of the link, 1 or more, as in OSPF: packets take the path with the lowest sum.
             /// Without costs, this is the path with the fewest links.
             #[serde(default = "least_cost", skip_serializing_if = "is_least_cost")]
             pub cost: u32,
-            /// Share of packets lost on the wire at random, 0 to 1. Do not set it to simulate
-            /// congestion: the queue drops packets by itself.
-            #[serde(default)]
-            pub loss: f64,
-            /// Shares lost by schedule, like `steps`: `[["0s", 0.0], ["5s", 0.03]]`; they replace
-            /// `loss`.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            pub losses: Option<Vec<(Duration, f64)>>,
+            /// Share of packets lost on the wire at random, 0 to 1, or how it changes, like `rate`. Do not
+            /// set it to simulate congestion: the queue drops packets by itself.
+            #[serde(default = "no_loss")]
+            pub loss: Course<f64>,
             /// Policer in front of the queue: `{ rate = "10Mbit", burst = "50KB" }` drops packets
             /// for which there are no tokens; none if absent.
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -152,7 +132,7 @@ link_table! {
             /// Box in front of the queue, which also sees what comes back over the reverse
             /// direction: `{ kind = "aspq", ... }` (see `forebay kinds`); none if absent.
             #[serde(rename = "box", skip_serializing_if = "Option::is_none")]
-            pub guard: Option<Value>,
+            pub middlebox: Option<Value>,
             /// File in which to record what the link sends, for Wireshark.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("format" = "path"))]
@@ -175,22 +155,12 @@ fn is_least_cost(cost: &u32) -> bool {
     *cost == least_cost()
 }
 
-fn mahimahi_quantum() -> Bytes {
-    Bytes(1504)
+fn no_delay() -> Course<Duration> {
+    Course::Constant(Duration::ZERO)
 }
 
-/// Rates and delays drawn at random, each with the same probability.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DrawTable {
-    /// Time between draws; above 0.
-    pub every: Duration,
-    /// Possible rates; the link's own if empty.
-    #[serde(default)]
-    pub rates: Vec<Rate>,
-    /// Possible delays; the link's own if empty.
-    #[serde(default)]
-    pub delays: Vec<Duration>,
+fn no_loss() -> Course<f64> {
+    Course::Constant(0.0)
 }
 
 /// A token bucket that polices: it holds nothing back.

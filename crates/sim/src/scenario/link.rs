@@ -1,12 +1,13 @@
 //! Directed links: the table of a link and its reverse, checked.
 
-use super::grammar::{DrawTable, LinkTable, PoliceTable, RemarkTable, ReorderTable};
-use crate::engine::{Capture, Course};
+use super::grammar::{LinkTable, PoliceTable, RemarkTable, ReorderTable};
+use crate::course::{Course, Draw, Steps};
+use crate::engine::{Capture, Schedule};
 use crate::trace;
 use forebay_core::config::{read, require};
 use forebay_core::{
     Bytes, Capacity, ConfigError, Discipline, Duration, Ecn, Limit, Rate, Registry, Rng, Setting,
-    Time, file,
+    Time,
 };
 use forebay_disciplines::Disciplines;
 use forebay_middlebox::Middlebox;
@@ -33,8 +34,8 @@ pub struct Channel {
     pub(super) name: String,
     pub(super) capacity: Capacity,
     pub(super) overhead: u32,
-    pub(super) delay: Course<Duration>,
-    pub(super) loss: Course<f64>,
+    pub(super) delay: Schedule<Duration>,
+    pub(super) loss: Schedule<f64>,
     pub(super) policer: Option<TokenBucket>,
     pub(super) reorder: Option<ReorderTable>,
     pub(super) remark: Option<[Ecn; 4]>,
@@ -44,9 +45,6 @@ pub struct Channel {
     queue_path: String,
 }
 
-/// Fields that give the speed of a link.
-const CAPACITY_FIELDS: [&str; 4] = ["rate", "steps", "trace", "draw"];
-
 /// Both directions of the link in `table`, read at `path`.
 ///
 /// # Errors
@@ -55,15 +53,17 @@ pub fn directions(
     table: &Map<String, Value>,
     path: &str,
 ) -> Result<[DirectedLink; 2], ConfigError> {
+    refuse_moved(table).map_err(|error| error.within(path))?;
     let forward: LinkTable =
         read(&Value::Object(table.clone())).map_err(|error| error.within(path))?;
     let mut back = table.clone();
-    let own = ["queue", "box", "pcap", "reverse", "loss", "losses", "police", "reorder", "remark"];
+    let own = ["queue", "box", "pcap", "reverse", "loss", "police", "reorder", "remark"];
     for field in own {
         back.remove(field);
     }
     let own = forward.reverse.clone().unwrap_or_default();
     let reverse_path = format!("{path}.reverse");
+    refuse_moved(&own).map_err(|error| error.within(&reverse_path))?;
     for field in ["name", "from", "to", "reverse"] {
         require(!own.contains_key(field), field, || {
             "cannot be set for the reverse direction".into()
@@ -73,8 +73,9 @@ pub fn directions(
     back.insert("name".into(), format!("{}-reverse", forward.name).into());
     back.insert("from".into(), forward.to.clone().into());
     back.insert("to".into(), forward.from.clone().into());
+    back.extend(own);
     let back: LinkTable =
-        read(&Value::Object(inherit(&back, &own))).map_err(|error| error.within(&reverse_path))?;
+        read(&Value::Object(back)).map_err(|error| error.within(&reverse_path))?;
     let forward = DirectedLink::new(path.to_owned(), LinkTable { reverse: None, ..forward });
     let back = DirectedLink::new(reverse_path, back);
     forward.check()?;
@@ -82,20 +83,51 @@ pub fn directions(
     Ok([forward, back])
 }
 
-/// The table `own` over `all`. If `own` has a field that gives the speed of a link, no such field
-/// is copied; the same is true for schedules of delays and losses.
-pub fn inherit(all: &Map<String, Value>, own: &Map<String, Value>) -> Map<String, Value> {
-    let mut table = all.clone();
-    if CAPACITY_FIELDS.iter().any(|field| own.contains_key(*field)) {
-        CAPACITY_FIELDS.iter().for_each(|field| drop(table.remove(*field)));
+/// Refuses fields that earlier versions had, and says what to write in their place.
+fn refuse_moved(table: &Map<String, Value>) -> Result<(), ConfigError> {
+    let course = |form: &str, value: &Value, beside: Option<&str>, from: &Map<String, Value>| {
+        let mut course = Map::from_iter([(form.to_owned(), value.clone())]);
+        let beside = beside.and_then(|field| Some((field, from.get(field)?)));
+        course.extend(beside.map(|(field, value)| (field.to_owned(), value.clone())));
+        inline(&Value::Object(course))
+    };
+    for (field, value) in table.iter().filter(|(_, value)| !value.is_null()) {
+        let draw = |of: &str| {
+            let from = value.as_object()?;
+            Some(course("draw", from.get(of)?, Some("every"), from))
+        };
+        let moved = match field.as_str() {
+            "steps" => vec![("rate", Some(course("steps", value, Some("period"), table)))],
+            "delays" => vec![("delay", Some(course("steps", value, Some("period"), table)))],
+            "losses" => vec![("loss", Some(course("steps", value, Some("period"), table)))],
+            "trace" => vec![("rate", Some(course("trace", value, Some("quantum"), table)))],
+            "draw" => vec![("rate", draw("rates")), ("delay", draw("delays"))],
+            _ => continue,
+        };
+        let moved = moved
+            .into_iter()
+            .filter_map(|(field, course)| course.map(|course| format!("`{field} = {course}`")));
+        let moved: Vec<_> = moved.collect();
+        return Err(ConfigError::new(
+            field,
+            format!("is no field of a link any more; write {}", moved.join(" and ")),
+        ));
     }
-    for [constant, schedule] in [["delay", "delays"], ["loss", "losses"]] {
-        if own.contains_key(constant) || own.contains_key(schedule) {
-            table.remove(schedule);
+    Ok(())
+}
+
+/// `value` as TOML writes it in a line.
+fn inline(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", "))
         }
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{name} = {}", inline(value)));
+            format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
+        }
+        value => value.to_string(),
     }
-    table.extend(own.clone());
-    table
 }
 
 /// The channels of `links`, with random values drawn from `seed` for `duration`.
@@ -126,39 +158,16 @@ impl DirectedLink {
             require(table.from != table.to, "to", || {
                 format!("must differ from `from`, both are \"{}\"", table.to)
             })?;
-            let drawn = table.draw.as_ref().is_some_and(|draw| !draw.rates.is_empty());
-            let given = [table.rate.is_some(), table.steps.is_some(), table.trace.is_some(), drawn];
-            let count = given.iter().filter(|given| **given).count();
-            require(count == 1, "rate", || match count {
-                0 => "is missing; give `rate`, or `steps`, `trace` or `draw.rates`".into(),
-                _ => "give only one of `rate`, `steps`, `trace` and `draw.rates`".into(),
-            })?;
-            if let Some(rate) = table.rate {
-                require(rate.bps() > 0, "rate", || "must be greater than 0".into())?;
+            let rate = table.rate.as_ref();
+            rate.ok_or_else(|| ConfigError::new("rate", "is missing"))?
+                .check("rate", check_rate)?;
+            if let Some(Course::Steps(Steps { steps, .. })) = rate {
+                require(steps.iter().any(|(_, rate)| rate.bps() > 0), "rate.steps", some_rate)?;
             }
-            if let Some(steps) = &table.steps {
-                check_steps("steps", steps, table.period)?;
-                require(steps.iter().any(|(_, rate)| rate.bps() > 0), "steps", || {
-                    "must hold a rate greater than 0".into()
-                })?;
-            }
-            if let Some(delays) = &table.delays {
-                check_steps("delays", delays, table.period)?;
-            }
-            if let Some(draw) = &table.draw {
-                check_draw(draw).map_err(|error| error.within("draw"))?;
-            }
-            let most = Bytes(1_000_000_000);
-            require((1..=most.0).contains(&table.quantum.0), "quantum", || {
-                format!("must be greater than 0 and at most {most}, got \"{}\"", table.quantum)
-            })?;
+            table.delay.check("delay", any)?;
+            table.loss.check("loss", check_share)?;
             check_mtu(table.mtu, 65_535)?;
             require(table.cost > 0, "cost", || "must be 1 or more".into())?;
-            check_share(table.loss, "loss")?;
-            if let Some(losses) = &table.losses {
-                check_steps("losses", losses, table.period)?;
-                losses.iter().try_for_each(|(_, share)| check_share(*share, "losses"))?;
-            }
             if let Some(PoliceTable { rate, burst }) = &table.police {
                 require(rate.bps() > 0, "police.rate", || "must be greater than 0".into())?;
                 require(burst.0 >= table.mtu.0, "police.burst", || {
@@ -183,11 +192,11 @@ impl DirectedLink {
     ///
     /// # Errors
     /// The box is wrong, with its path.
-    pub fn controller(
+    pub fn middlebox(
         &self,
         boxes: &Registry<dyn Middlebox>,
     ) -> Result<Option<NamedBox>, ConfigError> {
-        let Some(block) = &self.table.guard else { return Ok(None) };
+        let Some(block) = &self.table.middlebox else { return Ok(None) };
         let built = boxes.choose(block).and_then(|(entry, params)| {
             Ok(entry.build(&params, &())?.map(|built| (entry.name.to_string(), built)))
         });
@@ -226,17 +235,26 @@ impl DirectedLink {
     /// # Errors
     /// A trace cannot be read.
     pub fn setting(&self, base: &Path) -> Result<Setting, ConfigError> {
-        let rate = match (&self.table.draw, &self.table.steps) {
-            (Some(draw), _) if !draw.rates.is_empty() => {
-                // The mean does not depend on the draw.
-                let sum: u128 = draw.rates.iter().map(|rate| u128::from(rate.bps())).sum();
-                Rate::from_bps((sum / draw.rates.len() as u128) as u64)
+        let rate = match self.rate() {
+            Course::Draw(Draw { draw, .. }) => {
+                // The mean does not depend on the draws.
+                let sum: u128 = draw.iter().map(|rate| u128::from(rate.bps())).sum();
+                Rate::from_bps((sum / draw.len() as u128) as u64)
             }
-            (_, Some(steps)) => steps.iter().map(|(_, rate)| *rate).max().unwrap_or_default(),
-            // Nothing here is random.
-            _ => self.capacity(&mut Rng::named(0, ""), Duration::ZERO, base)?.rate(Time::ZERO),
+            // Nothing else is random.
+            _ => match self.capacity(&mut Rng::named(0, ""), Duration::ZERO, base)? {
+                Capacity::Steps { steps, .. } => {
+                    steps.iter().map(|(_, rate)| *rate).max().unwrap_or_default()
+                }
+                capacity => capacity.rate(Time::ZERO),
+            },
         };
         Ok(self.table.setting(rate))
+    }
+
+    /// The course of its rate.
+    pub fn rate(&self) -> &Course<Rate> {
+        self.table.rate.as_ref().expect("the table has been checked")
     }
 
     fn capacity(
@@ -245,44 +263,32 @@ impl DirectedLink {
         span: Duration,
         base: &Path,
     ) -> Result<Capacity, ConfigError> {
-        let table = &self.table;
-        if let Some(rate) = table.rate {
-            return Ok(Capacity::constant(rate));
+        let field = format!("{}.rate", self.path);
+        if let Course::Trace(trace) = self.rate() {
+            let text = trace.read(base, &field)?;
+            if !trace::has_steps(&text) {
+                require(trace.period.is_none(), &format!("{field}.period"), || {
+                    "is for a file of times and rates; this one has opportunities to send".into()
+                })?;
+                return trace.in_file(base, &field, trace::read_trace(&text, trace.quantum()));
+            }
         }
-        if let Some(steps) = &table.steps {
-            let steps = steps.iter().map(|(at, rate)| (Time::ZERO + *at, *rate)).collect();
-            return Ok(Capacity::steps(steps, table.period));
-        }
-        if let Some(file) = &table.trace {
-            let path = base.join(file);
-            let read = file::read_text(&path, trace::LARGEST).map_err(|error| error.to_string());
-            return read.and_then(|text| trace::read_trace(&text, table.quantum.0 as u32)).map_err(
-                |error| {
-                    let message = format!("{}: {error}", path.display());
-                    ConfigError::new(format!("{}.trace", self.path), message)
-                },
-            );
-        }
-        let draw = table.draw.as_ref().expect("one way to give the capacity is there");
-        Ok(Capacity::steps(draws(draw.every, &draw.rates, span, rng), None))
+        Ok(match self.rate().schedule(rng, span, base, &field, check_rate)? {
+            Schedule::Constant(rate) => Capacity::constant(rate),
+            Schedule::Steps { steps, period } => {
+                require(steps.iter().any(|(_, rate)| rate.bps() > 0), &field, some_rate)?;
+                Capacity::steps(steps, period)
+            }
+        })
     }
 
     fn channel(&self, seed: u64, span: Duration, base: &Path) -> Result<Channel, ConfigError> {
         let table = &self.table;
         let mut rng = Rng::named(seed, &format!("link/{}/draw", table.name));
+        let field = |name: &str| format!("{}.{name}", self.path);
         let capacity = self.capacity(&mut rng, span, base)?;
-        let delay = match (&table.delays, &table.draw) {
-            (Some(delays), _) => by_schedule(delays, table.period),
-            (None, Some(draw)) if !draw.delays.is_empty() => Course::Steps {
-                steps: draws(draw.every, &draw.delays, span, &mut rng),
-                period: None,
-            },
-            _ => Course::Constant(table.delay),
-        };
-        let loss = match &table.losses {
-            Some(losses) => by_schedule(losses, table.period),
-            None => Course::Constant(table.loss),
-        };
+        let delay = table.delay.schedule(&mut rng, span, base, &field("delay"), any)?;
+        let loss = table.loss.schedule(&mut rng, span, base, &field("loss"), check_share)?;
         let capture = match &table.pcap {
             None => None,
             Some(file) => Some(
@@ -335,14 +341,6 @@ fn discipline(
     Ok((kind, built.map_err(|error| error.within(path))?))
 }
 
-/// Values from `from`, drawn at regular intervals, for `span`.
-fn draws<T: Copy>(every: Duration, from: &[T], span: Duration, rng: &mut Rng) -> Vec<(Time, T)> {
-    let count = span.as_nanos() / every.as_nanos() + 1;
-    let mut draw =
-        |index| (Time::ZERO + every * index, from[rng.below(from.len() as u64) as usize]);
-    (0..count).map(&mut draw).collect()
-}
-
 fn policer(PoliceTable { rate, burst }: PoliceTable) -> Result<TokenBucket, ConfigError> {
     TokenBucket::new(&TokenBucketParams {
         rate,
@@ -362,38 +360,20 @@ fn remarked(RemarkTable { not_ect, ect0, ect1, ce }: RemarkTable) -> [Ecn; 4] {
     becomes
 }
 
-fn by_schedule<T: Copy>(steps: &[(Duration, T)], period: Option<Duration>) -> Course<T> {
-    let steps = steps.iter().map(|(at, value)| (Time::ZERO + *at, *value)).collect();
-    Course::Steps { steps, period }
+/// A rate of zero is an outage, which steps may have.
+fn check_rate(rate: Rate, field: &str) -> Result<(), ConfigError> {
+    let is_outage = field.ends_with(".steps");
+    require(rate.bps() > 0 || is_outage, field, || "must be greater than 0".into())
+}
+
+fn some_rate() -> String {
+    "must hold a rate greater than 0".into()
+}
+
+fn any(_: Duration, _: &str) -> Result<(), ConfigError> {
+    Ok(())
 }
 
 fn check_share(share: f64, field: &str) -> Result<(), ConfigError> {
     require((0.0..=1.0).contains(&share), field, || format!("must be 0 to 1, got {share}"))
-}
-
-fn check_steps<T>(
-    field: &str,
-    steps: &[(Duration, T)],
-    period: Option<Duration>,
-) -> Result<(), ConfigError> {
-    require(steps.first().is_some_and(|(at, _)| *at == Duration::ZERO), field, || {
-        "must begin with a step at \"0s\"".into()
-    })?;
-    require(steps.is_sorted_by(|(a, _), (b, _)| a < b), field, || {
-        "must be in order of time, no two at the same".into()
-    })?;
-    let last = steps.last().map_or(Duration::ZERO, |(at, _)| *at);
-    require(period.is_none_or(|period| period > last), "period", || {
-        format!("must be later than the last of `{field}`, at {last}")
-    })
-}
-
-fn check_draw(draw: &DrawTable) -> Result<(), ConfigError> {
-    require(draw.every > Duration::ZERO, "every", || "must be greater than 0".into())?;
-    require(!draw.rates.is_empty() || !draw.delays.is_empty(), "rates", || {
-        "give `rates` or `delays` to draw from".into()
-    })?;
-    require(draw.rates.iter().all(|rate| rate.bps() > 0), "rates", || {
-        "must all be greater than 0".into()
-    })
 }

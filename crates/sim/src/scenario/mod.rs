@@ -306,7 +306,7 @@ impl Scenario {
             if let Some(queue) = link.queue(&self.base, &self.registry.disciplines)? {
                 table.insert("queue".into(), queue);
             }
-            if let Some(block) = &link.table.guard {
+            if let Some(block) = &link.table.middlebox {
                 let block = self
                     .registry
                     .boxes

@@ -69,7 +69,8 @@ impl Scenario {
 
     fn plan_link(&self, link: &DirectedLink) -> Result<Value, ConfigError> {
         let mut plan = json!(link.table);
-        plan["delay_ns"] = link.table.delay.as_nanos().into();
+        let delay = link.table.delay.largest(&self.base, &format!("{}.delay", link.path))?;
+        plan["delay_ns"] = delay.as_nanos().into();
         plan["mtu_bytes"] = link.table.mtu.0.into();
         if let Some(queue) = link.queue(&self.base, &self.registry.disciplines)? {
             plan["queue"] = queue;

@@ -1,6 +1,7 @@
 //! What a scenario contains: its links by name, its traffic, and the files that it reads. Also puts
 //! a queue on one of its links.
 
+use super::grammar::LinkTable;
 use super::graph::listed;
 use super::link::DirectedLink;
 use super::{Scenario, Traffic};
@@ -72,8 +73,6 @@ impl Scenario {
         sharing: &[&str],
     ) -> Result<Value, ConfigError> {
         let table = &link.table;
-        let draw = table.draw.as_ref();
-        let varies = table.delays.is_some() || draw.is_some_and(|draw| !draw.delays.is_empty());
         let shares = sharing.iter().filter(|other| **other != table.name);
         Ok(json!({
             "name": table.name,
@@ -84,23 +83,23 @@ impl Scenario {
             "queue_path": link.queue_path,
             "queue": link.queue(&self.base, &self.registry.disciplines)?,
             "shares_with": shares.collect::<Vec<_>>(),
-            "rate_bps": table.rate.map(|rate| rate.bps()),
-            "delay_s": (!varies).then(|| table.delay.as_secs_f64()),
-            "loss": table.loss,
+            "rate_bps": link.rate().constant().map(|rate| rate.bps()),
+            "delay_s": table.delay.constant().map(|delay| delay.as_secs_f64()),
+            "loss": table.loss.constant(),
             "pcap": table.pcap,
         }))
     }
 
     fn resolve_traffic(&self) -> Result<Vec<Value>, ConfigError> {
-        let ways = self.ways(&self.graph()?)?;
+        let paths = self.paths(&self.graph()?)?;
         let (classes, class_of) = self.classes();
-        let entries = self.traffic.iter().zip(ways).enumerate();
+        let entries = self.traffic.iter().zip(paths).enumerate();
         entries
-            .map(|(index, (entry, ways))| {
+            .map(|(index, (entry, paths))| {
                 let Traffic { table, source, .. } = entry;
                 let (from, to) = self.ends(table)?;
                 let mut links: Vec<&str> = Vec::new();
-                for hop in ways.iter().flat_map(|way| way.forward_links()) {
+                for hop in paths.iter().flat_map(|way| way.forward_links()) {
                     let name = self.links[hop].table.name.as_str();
                     if !links.contains(&name) {
                         links.push(name);
@@ -127,9 +126,13 @@ impl Scenario {
     fn files(&self) -> Vec<Value> {
         let plugins = self.table.plugins.iter().enumerate();
         let plugins = plugins.map(|(index, file)| (file.clone(), format!("plugins[{index}]")));
-        let traces = self.links.iter().filter_map(|link| {
-            let trace = link.table.trace.clone()?;
-            Some((trace, format!("{}.trace", link.path)))
+        let traces = self.links.iter().flat_map(|link| {
+            let LinkTable { delay, loss, .. } = &link.table;
+            let courses =
+                [("rate", link.rate().file()), ("delay", delay.file()), ("loss", loss.file())];
+            courses.into_iter().filter_map(|(field, file)| {
+                Some((file?.to_owned(), format!("{}.{field}.trace", link.path)))
+            })
         });
         let captures = self.last().traffic.iter().enumerate().filter_map(|(index, entry)| {
             Some((entry.capture()?, format!("traffic[{index}].file")))

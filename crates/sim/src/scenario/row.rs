@@ -1,7 +1,7 @@
 //! Routers in a row, with separate hosts for every flow: dumbbells and parking lots.
 
 use super::grammar::AccessTable;
-use super::link::{DirectedLink, directions, inherit};
+use super::link::{DirectedLink, directions};
 use forebay_core::ConfigError;
 use forebay_core::config::{read, require};
 use serde_json::{Map, Value, json};
@@ -79,11 +79,13 @@ impl Row {
         let place = format!("{}.hop.{hop}", self.path);
         let mut table = shared.clone();
         if let Some(own) = own {
-            table = inherit(shared, own);
+            table.extend(own.clone());
             if let (Some(Value::Object(all)), Some(Value::Object(own))) =
                 (shared.get("reverse"), own.get("reverse"))
             {
-                table.insert("reverse".into(), Value::Object(inherit(all, own)));
+                let mut back = all.clone();
+                back.extend(own.clone());
+                table.insert("reverse".into(), Value::Object(back));
             }
         }
         let name = format!("hop{hop}");

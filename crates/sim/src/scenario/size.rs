@@ -1,6 +1,6 @@
 //! How much memory a scenario needs. A scenario that needs too much is refused before it runs.
 
-use super::grammar::Wanted;
+use super::grammar::{LinkTable, Wanted};
 use super::{Scenario, Traffic};
 use crate::measure::QueuePoint;
 use forebay_core::{Bytes, ConfigError, Duration, Rate, Time, config::require};
@@ -17,7 +17,7 @@ const LINK_POINT: u64 = 2 * (size_of::<QueuePoint>() as u64 + 8 * size_of::<f64>
 const CLASS_POINT: u64 = 2 * size_of::<f64>() as u64;
 /// Memory of a flow for a point of its own series: the bytes and the table made of them, doubled.
 const FLOW_POINT: u64 = size_of::<u64>() as u64 + 2 * 3 * size_of::<f64>() as u64;
-/// Memory of a rate or a delay that is drawn at random.
+/// Memory of a value that is drawn at random.
 const DRAW: u64 = size_of::<(Time, Rate)>() as u64;
 
 impl Scenario {
@@ -61,14 +61,18 @@ impl Scenario {
                 bytes: flows.saturating_mul(each),
             }
         });
-        let draws = self.links.iter().filter_map(|link| {
-            let draw = link.table.draw.as_ref()?;
-            let steps = points(self.table.duration, draw.every);
-            Some(Demand {
-                path: format!("{}.draw.every", link.path),
-                what: count(steps, "draw"),
-                remedy: "draw less often, or run for less time",
-                bytes: steps.saturating_mul(2 * DRAW),
+        let draws = self.links.iter().flat_map(|link| {
+            let LinkTable { delay, loss, .. } = &link.table;
+            let courses =
+                [("rate", link.rate().every()), ("delay", delay.every()), ("loss", loss.every())];
+            courses.into_iter().filter_map(|(field, every)| {
+                let steps = points(self.table.duration, every?);
+                Some(Demand {
+                    path: format!("{}.{field}.every", link.path),
+                    what: count(steps, "draw"),
+                    remedy: "draw less often, or run for less time",
+                    bytes: steps.saturating_mul(DRAW),
+                })
             })
         });
         let points = points(self.table.duration, self.sample());

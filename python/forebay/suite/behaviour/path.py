@@ -114,7 +114,7 @@ def ten_times_more(rig: Rig) -> Outcome:
     duration = 16.0
     first = rig.run(6)
     at = first.began(first.first(State.CRUISE)) + 0.5
-    trace = rig.run(duration, rate=None, steps=rig.changed(at, 10))
+    trace = rig.run(duration, rate=rig.changed(at, 10))
     reached = np.flatnonzero(trace["max_bw"] >= 0.98 * 10 * rig.bandwidth)
     found = len(reached) > 0
     end = int(reached[0]) if found else len(trace.time) - 1
@@ -165,7 +165,7 @@ def ten_times_less(rig: Rig) -> Outcome:
     out = Outcome(f"{rig.rate:g} to {rig.rate / 10:g} Mbit/s, {rig.rtt:g} ms")
     first = rig.run(6)
     at = first.began(first.first(State.CRUISE)) + 0.5
-    trace = rig.run(at + 20, rate=None, steps=rig.changed(at, 0.1))
+    trace = rig.run(at + 20, rate=rig.changed(at, 0.1))
     target = rig.bandwidth / 10
     soon = (trace.time > at) & (trace.time < at + 3)
     least = float(trace["bw_shortterm"][soon].min())
@@ -252,12 +252,12 @@ def spurious_timeout(rig: Rig) -> Outcome:
     first = rig.run(8)
     at = first.began(first.first(State.UP)) + 0.5 * rig.rtt / 1e3
     base = rig.rtt / 2e3 - 2e-4
-    delays = [
+    steps = [
         ["0s", seconds(base)],
         [seconds(at), seconds(base + 1.0)],
         [seconds(at + 0.05), seconds(base)],
     ]
-    trace = rig.run(at + 4, tcp={"stack": {"timeout_recovery": "f-rto"}}, delays=delays)
+    trace = rig.run(at + 4, tcp={"stack": {"timeout_recovery": "f-rto"}}, delay={"steps": steps})
     lost = trace.summary["queues"]["bottleneck"]["dropped"]
     out.check("packets lost", lost == 0, f"{lost}", "0")
     return _undone(out, trace, ("Timeout", "Probing"), rig)

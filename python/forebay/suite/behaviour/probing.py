@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from forebay._engine import ScenarioError
 from forebay.suite.behaviour.case import Outcome
-from forebay.suite.behaviour.rig import Rig, batches
+from forebay.suite.behaviour.rig import Rig, batches, seconds
 from forebay.suite.behaviour.trace import State, Stay, Trace
 
 BETA = 0.7
@@ -62,9 +62,9 @@ def up_loss_when_limited(rig: Rig) -> Outcome:
     duration = _long(rig)
     first = rig.run(duration)
     at = first.began(first.first(State.UP))
-    lossy = [["0s", 0.0], [f"{round(at * 1e9)}ns", 0.1]]
+    lossy = {"steps": [["0s", 0.0], [seconds(at), 0.1]]}
     writes = [(0.0, first.written(at)), *rig.at_rate(0.5, at, duration)]
-    trace = rig.limited(duration, writes, losses=lossy)
+    trace = rig.limited(duration, writes, loss=lossy)
     probe = trace.first(State.UP)
     rounds = (trace.left(probe) - at) / (rig.rtt / 1e3)
     out.check(
@@ -153,7 +153,7 @@ def down_by_time(rig: Rig) -> Outcome:
     up = first.first(State.UP)
     at = first.began(first.first(State.DOWN, first.time[up.last]))
     for less in (0.1, 0.15, 0.2):
-        trace = rig.run(duration, rate=None, steps=rig.changed(at, 1 - less))
+        trace = rig.run(duration, rate=rig.changed(at, 1 - less))
         down = next(stay for stay in trace.of(State.DOWN, at - 1e-9))
         follows = trace.follows(down)
         if follows != State.CRUISE:
@@ -180,7 +180,7 @@ def cruise_with_aggregation(rig: Rig) -> Outcome:
     first = rig.run(duration)
     at = first.began(first.first(State.CRUISE))
     period = rig.rtt / 4e3
-    trace = rig.run(duration, reverse={"steps": batches(at, duration, period, "1Gbit")})
+    trace = rig.run(duration, reverse={"rate": batches(at, duration, period, "1Gbit")})
     batch = rig.bandwidth * period
     rows = trace.time > at + 4 * rig.rtt / 1e3
     extra = trace["extra_acked"][rows].min() / batch
@@ -223,7 +223,7 @@ def loss_with_longterm(rig: Rig) -> Outcome:
         raise ScenarioError("no PROBE_UP has BBR.inflight_longterm set")
     at = first.began(probe)
     before = first.at("inflight_longterm", probe.first)
-    trace = rig.run(duration, losses=[["0s", 0.0], [f"{round(at * 1e9)}ns", 0.1]])
+    trace = rig.run(duration, loss={"steps": [["0s", 0.0], [seconds(at), 0.1]]})
     up = next(trace.of(State.UP, at - 1e-9))
     now = trace.at("full_bw_now", up.last + 1)
     out.check("a plateau had been seen", now == 0, "true" if now else "false", "false")

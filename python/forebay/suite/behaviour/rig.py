@@ -13,7 +13,7 @@ ACCESS_S = 100e-6
 """One-way delay of each host's own link."""
 TICK_S = 0.005
 """How often an application that is limited writes."""
-Schedule = list[list[Any]]
+Course = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,10 @@ class Rig:
         size = max(1, round(share * self.bandwidth * TICK_S))
         return [(begin + at * TICK_S, size) for at in range(int((end - begin) / TICK_S))]
 
-    def changed(self, at: float, factor: float) -> Schedule:
-        """Steps of the rate: from `at` seconds on it is `factor` times as large."""
-        return [["0s", f"{self.rate:g}Mbit"], [seconds(at), f"{self.rate * factor:g}Mbit"]]
+    def changed(self, at: float, factor: float) -> Course:
+        """The rate, which is `factor` times as large from `at` seconds on."""
+        new = f"{self.rate * factor:g}Mbit"
+        return {"steps": [["0s", f"{self.rate:g}Mbit"], [seconds(at), new]]}
 
 
 def seconds(value: float) -> str:
@@ -97,11 +98,11 @@ def seconds(value: float) -> str:
     return f"{round(value * 1e9)}ns"
 
 
-def batches(begin: float, end: float, period: float, rate: str) -> Schedule:
-    """Steps of a link that sends only in the last tenth of every period, from `begin` on."""
-    steps: Schedule = [["0s", rate]] if begin > 0 else []
+def batches(begin: float, end: float, period: float, rate: str) -> Course:
+    """The rate of a link that sends only in the last tenth of every period, from `begin` on."""
+    steps: list[list[Any]] = [["0s", rate]] if begin > 0 else []
     count = int((end - begin) / period)
     for at in range(count):
         start = begin + at * period
         steps += [[seconds(start), "0bit"], [seconds(start + 0.9 * period), rate]]
-    return steps
+    return {"steps": steps}

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from forebay.suite.behaviour.case import Outcome
-from forebay.suite.behaviour.rig import Rig, Schedule, batches, seconds
+from forebay.suite.behaviour.rig import Course, Rig, batches, seconds
 from forebay.suite.behaviour.trace import PROBE_BW, State, Stay, Trace
 
 DRAIN_GAIN = 0.5
@@ -39,13 +39,13 @@ def loss_when_limited(rig: Rig) -> Outcome:
     """Case 2."""
     out = Outcome(rig.title)
     begin = 30 * rig.rtt / 1e3
-    trace = rig.limited(begin + 2, rig.at_rate(0.5, 0, begin + 2), losses=_lossy(begin, rig))
+    trace = rig.limited(begin + 2, rig.at_rate(0.5, 0, begin + 2), loss=_lossy(begin, rig))
     startup = trace.stays[0]
     left = len(trace.stays) > 1
     said = f"{trace.left(startup) - begin:.3f} s after losses begin" if left else "no"
     out.check("Startup is left", left, said, "yes")
     early = 5 * rig.rtt / 1e3
-    endless = rig.run(early + 2, losses=_lossy(early, rig))
+    endless = rig.run(early + 2, loss=_lossy(early, rig))
     first = endless.stays[0]
     count = endless.at("full_bw_count", first.last + 1)
     said = f"{endless.left(first) - early:.3f} s after, full_bw_count {count:.0f}"
@@ -87,7 +87,7 @@ def drained_by_time(rig: Rig) -> Outcome:
     begun = rig.run(duration)
     at = begun.began(begun.first(State.DRAIN))
     for less in (0.1, 0.3, 0.5):
-        trace = rig.run(duration, rate=None, steps=rig.changed(at, 1 - less))
+        trace = rig.run(duration, rate=rig.changed(at, 1 - less))
         drain = trace.first(State.DRAIN)
         share = trace.at("inflight", drain.last + 1) / trace.at("inflight_bdp", drain.last + 1)
         if share > 1:
@@ -110,7 +110,7 @@ def startup_with_aggregation(rig: Rig) -> Outcome:
     out = Outcome(rig.title)
     duration = 3 + 60 * rig.rtt / 1e3
     period = rig.rtt / 2e3
-    trace = rig.run(duration, reverse={"steps": batches(0, duration, period, "1Gbit")})
+    trace = rig.run(duration, reverse={"rate": batches(0, duration, period, "1Gbit")})
     startup = trace.stays[0]
     end = startup.last + 1
     extra = trace["extra_acked"][: end + 1].max()
@@ -169,9 +169,10 @@ def probe_rtt_in_startup(rig: Rig) -> Outcome:
     return out
 
 
-def _lossy(begin: float, rig: Rig) -> Schedule:
+def _lossy(begin: float, rig: Rig) -> Course:
     """15 % of what is sent in one round trip is lost."""
-    return [["0s", 0.0], [seconds(begin), 0.15], [seconds(begin + rig.rtt / 1e3), 0.0]]
+    end = begin + rig.rtt / 1e3
+    return {"steps": [["0s", 0.0], [seconds(begin), 0.15], [seconds(end), 0.0]]}
 
 
 def _into_drain(out: Outcome, trace: Trace, startup: Stay) -> None:

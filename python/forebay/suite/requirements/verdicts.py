@@ -202,7 +202,7 @@ def _packet_ms(test: Test, scenario: Scenario) -> float:
     [link] = [each for each in scenario.resolved()["links"] if each["name"] == name]
     if link["rate_bps"] is not None:
         return 1e3 * PACKET_BITS / float(link["rate_bps"])
-    steps = [quantity(rate) for _, rate in scenario.effective()["dumbbell"]["steps"]]
+    steps = [quantity(rate) for _, rate in scenario.effective()["dumbbell"]["rate"]["steps"]]
     return 1e3 * PACKET_BITS / min(each.value for each in steps if each and each.value)
 
 

@@ -11,17 +11,17 @@ pub struct Border {
     part: u16,
     /// For how long parts go on between their meetings.
     pub lookahead: Duration,
-    /// Into which part each lane leads.
+    /// Into which part each pipe leads.
     owners: Arc<[u16]>,
-    /// The least time over each lane of the whole network and the link that follows.
+    /// The least time over each pipe of the whole network and the link that follows.
     pub ahead: Arc<[Duration]>,
     leaving: Vec<Leaving>,
 }
 
 /// A packet that leaves the part; what is known of it lies in the hold.
 pub struct Leaving {
-    /// Lane on which it is.
-    pub lane: u32,
+    /// Pipe on which it is.
+    pub pipe: u32,
     /// When it arrives there.
     pub key: Key,
     /// Its handle.
@@ -39,7 +39,7 @@ pub struct Crossing {
 }
 
 impl Border {
-    /// The border of part `part`, with the time between meetings, the owner of each lane and the least
+    /// The border of part `part`, with the time between meetings, the owner of each pipe and the least
     /// time over it.
     pub fn new(part: u16, lookahead: Duration, owners: Arc<[u16]>, ahead: Arc<[Duration]>) -> Self {
         Border { part, lookahead, owners, ahead, leaving: Vec::new() }
@@ -50,10 +50,10 @@ impl Border {
         self.part == 0
     }
 
-    /// Whether a lane leads into another part.
+    /// Whether a pipe leads into another part.
     #[inline]
-    pub fn is_beyond(&self, lane: u32) -> bool {
-        self.owners[lane as usize] != self.part
+    pub fn is_beyond(&self, pipe: u32) -> bool {
+        self.owners[pipe as usize] != self.part
     }
 
     /// A packet leaves.
@@ -64,6 +64,6 @@ impl Border {
     /// What has left since the last call, and into which part.
     pub fn take(&mut self) -> impl Iterator<Item = (u16, Leaving)> {
         let owners = &self.owners;
-        self.leaving.drain(..).map(|leaving| (owners[leaving.lane as usize], leaving))
+        self.leaving.drain(..).map(|leaving| (owners[leaving.pipe as usize], leaving))
     }
 }

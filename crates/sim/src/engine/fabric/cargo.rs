@@ -130,8 +130,8 @@ fn kind_of(segment: &Segment) -> PacketKind {
     }
 }
 
-/// All cargo under way. Lanes and events have handles; a packet lies here until a queue, a box or the air
-/// takes it, so that it is not copied from lane to lane.
+/// All cargo under way. Pipes and events have handles; a packet lies here until a queue, a box or the air
+/// takes it, so that it is not copied from pipe to pipe.
 ///
 /// What is stored next gets the next place that is free, round and round: packets that follow each other
 /// lie behind each other, which is what caches foresee, and share pages.
@@ -277,8 +277,8 @@ impl Hold {
         std::mem::take(self.at(id))
     }
 
-    /// Moves the TCP header of the packet with handle `id`, which ends its life, to the place of what is
-    /// stored now.
+    /// Ends the life of the packet with handle `id`. Its TCP header moves to the next free place, whose
+    /// handle is the answer.
     pub fn pass_on(&mut self, id: u32) -> u32 {
         let index = self.vacant();
         self.occupy();
@@ -287,7 +287,7 @@ impl Hold {
         index
     }
 
-    /// Whoever had the cargo with handle `id` needs it no more.
+    /// Frees the place of the cargo with handle `id`.
     #[inline]
     pub fn free(&mut self, id: u32) {
         let (word, bit) = (&mut self.free[id as usize / 64], 1 << (id % 64));

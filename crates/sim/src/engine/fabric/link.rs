@@ -1,9 +1,9 @@
 //! A link with a queue in front of it.
 
-use super::Ways;
 use super::capture::Capture;
 use super::cargo::{Cargo, Hold};
 use super::losses::{Losses, Lost};
+use super::paths::Paths;
 use super::ring::Ring;
 use crate::engine::event::Key;
 use crate::measure::{QueueMeter, UserMeter};
@@ -14,11 +14,10 @@ use forebay_core::{
     Port, Rate, Rng, Sink, Time,
 };
 use forebay_middlebox::marker::{Marker, TokenBucket};
-use std::collections::VecDeque;
 
-/// What may change on a link as time goes by.
+/// What holds when.
 #[derive(Debug, Clone)]
-pub enum Course<T> {
+pub enum Schedule<T> {
     /// Always the same.
     Constant(T),
     /// Values that hold from given instants on, the first from zero; they repeat after the period.
@@ -30,12 +29,20 @@ pub enum Course<T> {
     },
 }
 
-impl<T: Copy> Course<T> {
+impl<T: Copy> Schedule<T> {
+    /// Its values.
+    pub fn values(&self) -> Vec<T> {
+        match self {
+            Schedule::Constant(value) => vec![*value],
+            Schedule::Steps { steps, .. } => steps.iter().map(|(_, value)| *value).collect(),
+        }
+    }
+
     #[inline]
     fn at(&self, now: Time) -> T {
         match self {
-            Course::Constant(value) => *value,
-            Course::Steps { steps, period } => {
+            Schedule::Constant(value) => *value,
+            Schedule::Steps { steps, period } => {
                 let into = period
                     .map_or(now, |period| Time::from_nanos(now.as_nanos() % period.as_nanos()));
                 steps[steps.partition_point(|(from, _)| *from <= into) - 1].1
@@ -44,15 +51,10 @@ impl<T: Copy> Course<T> {
     }
 }
 
-impl<T: Copy + Ord> Course<T> {
+impl<T: Copy + Ord> Schedule<T> {
     /// The least that it is at any time.
     pub fn least(&self) -> T {
-        match self {
-            Course::Constant(value) => *value,
-            Course::Steps { steps, .. } => {
-                steps.iter().map(|(_, value)| *value).min().expect("the first one is from zero")
-            }
-        }
+        self.values().into_iter().min().expect("the first one is from zero")
     }
 }
 
@@ -73,9 +75,9 @@ pub struct LinkSpec {
     /// Bytes that it adds to every packet.
     pub overhead: u32,
     /// Propagation delay.
-    pub delay: Course<Duration>,
+    pub delay: Schedule<Duration>,
     /// Share of packets lost on the wire at random.
-    pub loss: Course<f64>,
+    pub loss: Schedule<f64>,
     /// What polices arriving packets.
     pub policer: Option<TokenBucket>,
     /// Share of packets that are held back at random, and for how long.
@@ -113,13 +115,13 @@ pub struct Link {
     pub sent: (u64, u64),
     /// Packets lost on the wire since then.
     pub wire_lost: u64,
-    pub(super) port: Port,
+    port: Port,
     /// What waits, if the discipline is the built-in FIFO, which then holds nothing itself: a packet's
     /// handle and when it came are all that is needed of it.
     line: Ring<(u32, Time)>,
     rng: Rng,
-    pub(super) delay: Course<Duration>,
-    loss: Course<f64>,
+    delay: Schedule<Duration>,
+    loss: Schedule<f64>,
     policer: Option<TokenBucket>,
     reorder: Option<Reorder>,
     remark: Option<[Ecn; 4]>,
@@ -130,9 +132,6 @@ pub struct Link {
     /// The delay, if nothing else befalls what is sent: no loss, nobody is held back, marked anew or
     /// recorded. So this need not be asked packet by packet.
     plain_delay: Option<Duration>,
-    /// What came and has not left, in order of arrival: what will likely leave next. Of a FIFO that is
-    /// the line.
-    expected: VecDeque<u32>,
 }
 
 /// Who is held back on a link, by a random stream of its own.
@@ -224,7 +223,6 @@ impl Link {
             armed: Key::NEVER,
             capture: spec.capture,
             plain_delay: None,
-            expected: VecDeque::new(),
         };
         link.plain_delay = link.find_plain_delay();
         link
@@ -233,35 +231,35 @@ impl Link {
     fn find_plain_delay(&self) -> Option<Duration> {
         let special = self.reorder.is_some() || self.remark.is_some() || self.capture.is_some();
         match (&self.delay, &self.loss) {
-            (Course::Constant(delay), Course::Constant(0.0)) if !special => Some(*delay),
+            (Schedule::Constant(delay), Schedule::Constant(0.0)) if !special => Some(*delay),
             _ => None,
         }
     }
 
-    /// Notes that the packet with handle `id` has come and waits.
-    pub fn expect(&mut self, id: u32) {
-        if self.port.fifo().is_none() {
-            self.expected.push_back(id);
+    /// Whether its queue is the built-in FIFO.
+    pub fn is_fifo(&self) -> bool {
+        self.port.fifo().is_some()
+    }
+
+    /// The packet that leaves the line of a FIFO after `count` others.
+    pub fn in_line(&self, count: usize) -> Option<u32> {
+        self.line.get(count).map(|(id, _)| *id)
+    }
+
+    /// How long after something has happened to the link this can have an effect elsewhere: its
+    /// propagation delay. None if that is zero, or if rate or delay are not constant: such a link cannot be
+    /// advanced lazily.
+    pub fn lag(&self) -> Option<Duration> {
+        match (&self.delay, self.port.capacity()) {
+            (Schedule::Constant(delay), Capacity::Constant { .. }) => {
+                Some(*delay).filter(|delay| *delay > Duration::ZERO)
+            }
+            _ => None,
         }
     }
 
-    /// Answers, when the packet with handle `id` has left, the handles of those that will likely
-    /// leave `first` and `second` packets later.
-    pub fn foresee(&mut self, id: u32, first: usize, second: usize) -> [Option<u32>; 2] {
-        if self.port.fifo().is_some() {
-            return [first, second].map(|count| self.line.get(count).map(|(id, _)| *id));
-        }
-        // Where the queue is not first in, first out, this is a guess that stays near.
-        let waiting = self.meter.waiting() as usize;
-        while let Some(next) = self.expected.pop_front()
-            && next != id
-            && self.expected.len() > waiting
-        {}
-        [self.expected.get(first).copied(), self.expected.get(second).copied()]
-    }
-
-    /// Whether `packet`, which comes at `now`, would meet nobody: the link is free, nothing waits, and
-    /// the queue would make no difference. Then it is to [`Link::pass`].
+    /// Whether `packet`, which arrives at `now`, can [pass](Link::pass) the queue: the link is free, nothing
+    /// waits, and the discipline says that this makes no difference.
     #[inline(always)]
     pub fn lets_pass(&self, now: Time, packet: &Packet) -> bool {
         self.meter.waiting() == 0
@@ -333,7 +331,7 @@ impl Link {
         self.line.pop_front()
     }
 
-    /// It is busy with a packet of `len` bytes from `now` on. When the last bit leaves.
+    /// Sends a packet of `len` bytes from `now` on. When its last bit leaves.
     #[inline(always)]
     pub fn occupy(&mut self, now: Time, len: u32) -> Time {
         self.port.pass(now, len)
@@ -365,7 +363,7 @@ impl Link {
 
     /// Puts the packet with handle `id`, sent until `done_at`, on its way, if it is not lost.
     #[inline(never)]
-    pub fn send_specially(&mut self, id: u32, done_at: Time, mut loss: Loss, ways: &mut Ways) {
+    pub fn send_specially(&mut self, id: u32, done_at: Time, mut loss: Loss, paths: &mut Paths) {
         let cargo = loss.hold.at(id);
         if let Some(capture) = &mut self.capture {
             capture.record(loss.now, cargo);
@@ -385,7 +383,7 @@ impl Link {
             let ecn = cargo.packet.ecn();
             cargo.packet.set_ecn(remark[ecn as usize]);
         }
-        ways.launch(id, cargo.packet.len, cargo.stop, self.last_arrival + held, held);
+        paths.launch(id, cargo.packet.len, cargo.stop, self.last_arrival + held, held);
     }
 
     /// Notes that the agenda entry at `key` wakes the link, if none before it does; true if the
@@ -415,7 +413,7 @@ impl Link {
         self.armed
     }
 
-    /// It is awake.
+    /// The link has been woken.
     #[inline]
     pub fn woken(&mut self) {
         self.armed = Key::NEVER;
@@ -453,8 +451,8 @@ impl Link {
         if let Some(rate) = change.rate {
             self.port.change_rate(now, rate);
         }
-        self.delay = change.delay.map_or(self.delay.clone(), Course::Constant);
-        self.loss = change.loss.map_or(self.loss.clone(), Course::Constant);
+        self.delay = change.delay.map_or(self.delay.clone(), Schedule::Constant);
+        self.loss = change.loss.map_or(self.loss.clone(), Schedule::Constant);
         self.plain_delay = self.find_plain_delay();
     }
 

@@ -1,69 +1,57 @@
-//! The fabric: packets on their way over lanes, links and the air, and the agenda that moves them.
+//! The fabric: packets on their way over links, pipes and the air, and the agenda that moves them.
 //!
-//! It knows no host. What it gives back has reached the end of a stretch, and the world hands it on.
+//! A packet is launched into a pipe, in which it is in flight ([`paths`], [`pipe`]). At its end the
+//! packet arrives at a link ([`service`]): it waits in the queue, is sent, and the link launches it into
+//! the next pipe. The last pipe of a path leads to a host. The fabric knows no hosts and no boxes: it
+//! hands such packets to the world.
 
+mod access;
+mod advance;
 mod border;
 mod capture;
 pub mod cargo;
-mod lane;
-mod late;
+mod lazy;
 mod link;
 mod losses;
+mod paths;
+mod pipe;
+mod prefetch;
 mod ring;
-mod turn;
+mod service;
 
+pub use access::AccessLink;
 pub use border::{Border, Crossing};
 pub use capture::Capture;
-pub use lane::{Lane, Wire};
-pub use link::{Course, Link, LinkChange, LinkSpec, Loss};
+pub use link::{Link, LinkChange, LinkSpec, Loss, Schedule};
 pub use losses::Lost;
+pub use paths::{Stop, Target};
+pub use prefetch::AHEAD;
 
 use super::agenda::Agenda;
 use super::event::{Event, Key, Sequence};
-use super::table::{Table, table};
+use super::table::table;
 use crate::measure::UserMeter;
 use crate::wireless::medium::Station;
 use crate::wireless::{Effects, Network, NetworkSpec};
+use advance::{Advance, Eager, Lazy};
 use border::Leaving;
 use cargo::Hold;
-use forebay_core::{Duration, Packet, Time, fetch};
-use late::Late;
+use forebay_core::{Duration, Packet, Time};
 use losses::Losses;
+use paths::Paths;
+use pipe::Pipe;
+use prefetch::Prefetch;
+use service::Service;
+use std::marker::PhantomData;
 use std::sync::Arc;
-use turn::At;
-
-/// Where a packet goes at the end of a lane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Target {
-    /// Into the queue of a link.
-    Link(u32),
-    /// To a box, and from there into the queue of its link.
-    GuardForward(u32),
-    /// Off the reverse of a box's link, to the box, and on to the next stop.
-    GuardBackward(u32),
-    /// Into the wireless network, for the crossing of that number.
-    Air(u32),
-    /// To the host at the end of the path.
-    Host,
-}
-
-/// One stretch of a path, to the next queue or host. Every packet touches one of its flow's own, so
-/// that it holds only what differs from flow to flow.
-#[derive(Debug, Clone)]
-pub struct Stop {
-    /// Lane on which the packets of this stretch travel.
-    pub lane: u32,
-    /// When the host's own access link is free, if there is one on this stretch.
-    pub free_at: Time,
-}
 
 /// What a fabric is made from. Indices in it are positions in its vectors.
 pub struct FabricSpec {
     /// Links with queues.
     pub links: Vec<LinkSpec>,
-    /// Where each lane leads, over which access links.
-    pub lanes: Vec<(Target, Option<Wire>)>,
-    /// Stretches; those of one path follow each other, the last one's lane leads to a host.
+    /// Where each pipe leads, over which access links.
+    pub pipes: Vec<(Target, Option<AccessLink>)>,
+    /// Stretches; those of one path follow each other, the last one's pipe leads to a host.
     pub stops: Vec<Stop>,
     /// The wireless network, if there is one.
     pub wireless: Option<NetworkSpec>,
@@ -72,25 +60,25 @@ pub struct FabricSpec {
 }
 
 impl FabricSpec {
-    /// The least time over each lane, and over the link that follows.
+    /// The least time over each pipe, and over the link that follows.
     pub fn ahead(&self) -> Arc<[Duration]> {
         let least = |link: u32| self.links[link as usize].delay.least();
-        self.lanes.iter().map(|lane| ahead(lane, least)).collect()
+        self.pipes.iter().map(|pipe| ahead(pipe, least)).collect()
     }
 }
 
-/// The least time over a lane and the link that follows; `least` is that over a link.
-fn ahead(lane: &(Target, Option<Wire>), least: impl Fn(u32) -> Duration) -> Duration {
-    let wire = lane.1.map_or(Duration::ZERO, |wire| wire.delay);
-    match lane.0 {
-        Target::Link(link) => wire + least(link),
-        _ => wire,
+/// The least time over a pipe and the link that follows; `least` is that over a link.
+fn ahead(pipe: &(Target, Option<AccessLink>), least: impl Fn(u32) -> Duration) -> Duration {
+    let access = pipe.1.map_or(Duration::ZERO, |access| access.delay);
+    match pipe.0 {
+        Target::Link(link) => access + least(link),
+        _ => access,
     }
 }
 
 /// Packets under way, and the agenda.
 pub struct Fabric {
-    ways: Ways,
+    paths: Paths,
     /// Timers and sources: entries that mostly rest. Senders' timers have an agenda of their own, as they
     /// come long after all others: so what is new is mostly last in either.
     resting: [Agenda; 2],
@@ -98,12 +86,14 @@ pub struct Fabric {
     next_resting: (Key, Event),
     links: Vec<Link>,
     air: Option<Box<(Network, Effects)>>,
-    /// The least time over each lane and the link that follows.
+    /// The least time over each pipe and the link that follows.
     ahead: Arc<[Duration]>,
     /// What is known of the packets under way.
     pub hold: Hold,
-    /// Whether there are so many users that memory is worth reading ahead.
-    many: bool,
+    /// Links that are advanced lazily.
+    lazy_links: Vec<u32>,
+    /// Only in runs with many users.
+    prefetch: Option<Box<Prefetch>>,
     /// What was lost, until its users are told.
     lost: Losses,
 }
@@ -112,97 +102,6 @@ pub struct Fabric {
 #[inline(always)]
 fn place_of(event: Event) -> usize {
     usize::from(matches!(event, Event::SenderTimer(_)))
-}
-
-/// How many packets ahead memory is read.
-pub const AHEAD: usize = 8;
-
-/// What lies between links: a link that sends a packet puts it on its way itself.
-pub struct Ways {
-    sequence: Sequence,
-    /// Lanes and links: entries that move with every packet.
-    moving: Agenda,
-    lanes: Vec<(Lane, Target)>,
-    stops: Table<Stop>,
-    /// Of each link, when it is looked at.
-    late: Vec<Late>,
-    /// Those that are looked at late.
-    looked_late: Vec<u32>,
-    border: Option<Border>,
-}
-
-impl Ways {
-    /// Sends a packet of `len` bytes over the stretch to stop `stop`, from `at` on; others may overtake it
-    /// if it was `held` back on its way.
-    #[inline(always)]
-    fn launch(&mut self, id: u32, len: u32, stop: u32, at: Time, held: Duration) {
-        let Stop { lane: index, ref mut free_at } = self.stops[stop as usize];
-        let lane = &mut self.lanes[index as usize].0;
-        let (arrival, wait) = match &lane.wire {
-            // What overtakes it finds the host's link free.
-            Some(wire) if held > Duration::ZERO => (wire.carry(&mut { at }, at, len), held),
-            Some(wire) => {
-                let wait = free_at.since(at);
-                (wire.carry(free_at, at, len), wait)
-            }
-            None => (at, held),
-        };
-        // The lane keeps those of one instant in the order in which they were sent.
-        let key = Key::of(arrival, Event::Arrival(index), stop);
-        if !lane.is_plain(wait > Duration::ZERO) {
-            return self.put_specially(index, key, id, wait);
-        }
-        if lane.append(key, id) {
-            let link = lane.link;
-            self.announce(index, link, key);
-        }
-    }
-
-    /// Puts a packet that waited for `wait` on lane `index`, which may lead beyond the border or have
-    /// late packets; it arrives at `key`.
-    #[inline(never)]
-    fn put_specially(&mut self, index: u32, key: Key, id: u32, wait: Duration) {
-        if let Some(border) = &mut self.border
-            && border.is_beyond(index)
-        {
-            return border.leave(Leaving { lane: index, key, id, wait });
-        }
-        self.put(index, key, id, wait);
-    }
-
-    /// Puts a packet that waited for `wait` on lane `index`, at whose end it arrives at `key`.
-    fn put(&mut self, index: u32, key: Key, id: u32, wait: Duration) {
-        let lane = &mut self.lanes[index as usize].0;
-        if lane.push(key, id, wait) {
-            let link = lane.link;
-            self.announce(index, link, key);
-        }
-    }
-
-    /// The first packet of lane `index`, which leads to `link`, arrives at `key`.
-    #[inline(never)]
-    fn announce(&mut self, index: u32, link: Option<u32>, key: Key) {
-        match link {
-            None => self.moving.push(key, Event::Arrival(index)),
-            Some(link) => self.expect(link, key.time),
-        }
-    }
-
-    /// Fetches what a packet that leaves stop `stop` touches.
-    #[inline]
-    fn fetch_stop(&self, stop: u32) {
-        // A packet that a queue has dropped may still be expected, its place another's.
-        self.stops.get(stop as usize).into_iter().for_each(fetch);
-    }
-
-    /// The link `index` is to be woken at `time`, unless it is before.
-    fn wake(&mut self, link: &mut Link, index: u32, time: Time) {
-        let event = Event::LinkFree(index);
-        let key = self.sequence.key(time, event, link.number);
-        if link.arm(key) {
-            self.moving.push(key, event);
-        }
-    }
 }
 
 impl Fabric {
@@ -215,21 +114,20 @@ impl Fabric {
             (false, true) => Losses::Together(Vec::new()),
             (false, false) => Losses::AtOnce,
         };
-        let air = spec.wireless;
+        let (air, links) = (spec.wireless, spec.links.len());
         let border = spec.border;
-        let beyond = |lane| border.as_ref().is_some_and(|border: &Border| border.is_beyond(lane));
+        let beyond = |pipe| border.as_ref().is_some_and(|border: &Border| border.is_beyond(pipe));
         Fabric {
             ahead,
-            ways: Ways {
+            paths: Paths {
                 sequence: Sequence::default(),
                 moving: Agenda::default(),
-                lanes: (0..)
-                    .zip(spec.lanes)
-                    .map(|(lane, (to, wire))| (Lane::new(wire, beyond(lane)), to))
+                pipes: (0..)
+                    .zip(spec.pipes)
+                    .map(|(pipe, (to, access))| Pipe::new(to, access, beyond(pipe)))
                     .collect(),
                 stops: table(spec.stops),
-                late: spec.links.iter().map(|_| Late::default()).collect(),
-                looked_late: Vec::new(),
+                lazy: spec.links.iter().map(|_| Lazy::default()).collect(),
                 border,
             },
             resting: Default::default(),
@@ -237,7 +135,8 @@ impl Fabric {
             links: spec.links.into_iter().map(|link| Link::new(link, seed)).collect(),
             air: air.map(|spec| Box::new((Network::new(spec, seed), Effects::default()))),
             hold: Hold::new(many),
-            many,
+            lazy_links: Vec::new(),
+            prefetch: many.then(|| Box::new(Prefetch::new(links))),
             lost,
         }
     }
@@ -257,7 +156,7 @@ impl Fabric {
         self.links[index].change(now, change, &mut self.hold);
     }
 
-    /// Gives `links` the place of those that it has.
+    /// Replaces the links by `links`. The previous ones are the answer.
     pub fn exchange_links(&mut self, links: Vec<Link>) -> Vec<Link> {
         std::mem::replace(&mut self.links, links)
     }
@@ -272,23 +171,23 @@ impl Fabric {
         self.air.as_mut().map(|air| &mut air.0)
     }
 
-    /// Whether there are so many users that memory is worth reading ahead.
+    /// Whether there are so many users that prefetching is worth its time.
     #[inline]
     pub fn many(&self) -> bool {
-        self.many
+        self.prefetch.is_some()
     }
 
     /// What is next; an entry at the end of time, if nothing is.
     #[inline(always)]
     pub fn next(&self) -> &(Key, Event) {
-        let moving = self.ways.moving.first_or_nothing();
+        let moving = self.paths.moving.first_or_nothing();
         if self.next_resting.0.precedes(moving.0) { &self.next_resting } else { moving }
     }
 
     /// Schedules an event of the party `whose` among those that rest.
     #[inline(always)]
     pub fn rest(&mut self, time: Time, event: Event, whose: u32) -> Key {
-        let key = self.ways.sequence.key(time, event, whose);
+        let key = self.paths.sequence.key(time, event, whose);
         self.resting[place_of(event)].push(key, event);
         if key.precedes(self.next_resting.0) {
             self.next_resting = (key, event);
@@ -311,33 +210,34 @@ impl Fabric {
         self.resting[place_of(event)].after(count)
     }
 
-    /// The entry at `key` of lane `index`, which is the first, is used up: the packet at the end of the
-    /// lane, if it is its, and where the lane leads.
+    /// Takes the first entry of the agenda, that of pipe `index` at `key`. The packet that arrives by it,
+    /// and where; None if the entry is stale.
     #[inline(always)]
     pub fn arrive(&mut self, key: Key, index: u32) -> Option<(u32, Target)> {
-        let Ways { moving, lanes, .. } = &mut self.ways;
-        let (lane, target) = &mut lanes[index as usize];
-        let due = lane.take_due(key);
+        let Paths { moving, pipes, .. } = &mut self.paths;
+        let pipe = &mut pipes[index as usize];
+        let due = pipe.take_due(key);
         match due {
             Some((_, Some(next))) => moving.replace_first(next, Event::Arrival(index)),
             _ => moving.pop(),
         }
-        due.map(|(id, _)| (id, *target))
+        due.map(|(id, _)| (id, pipe.target))
     }
 
-    /// The number of link `index`, if the entry at `key`, which is the first, wakes it; it is used up.
+    /// Takes the first entry of the agenda, at `key`, by which link `index` becomes free. The number of the
+    /// link; None if the entry is stale.
     #[inline]
     pub fn wakes(&mut self, key: Key, index: u32) -> Option<u32> {
-        self.ways.moving.pop();
+        self.paths.moving.pop();
         let link = &mut self.links[index as usize];
         link.wakes(key).then_some(link.number)
     }
 
-    /// Sends the packet with handle `id`, of `len` bytes, over the stretch to stop `stop`, of which its
-    /// cargo knows, from `at` on.
+    /// Sends the packet with handle `id`, of `len` bytes, over the hop to stop `stop`, which its cargo
+    /// names, from `at` on.
     #[inline(always)]
     pub fn launch(&mut self, id: u32, len: u32, stop: u32, at: Time) {
-        self.ways.launch(id, len, stop, at, Duration::ZERO);
+        self.paths.launch(id, len, stop, at, Duration::ZERO);
     }
 
     /// The same with a packet that was handed out, and goes on to stop `stop`.
@@ -348,30 +248,26 @@ impl Fabric {
         self.launch(id, len, stop, at);
     }
 
-    /// A packet comes to the queue of a link.
+    /// The packet with handle `id` arrives at the queue of link `index`, which is advanced eagerly.
     pub fn enter(&mut self, now: Time, index: u32, id: u32, users: &mut [UserMeter]) {
-        let is_late = self.ways.is_late(index);
-        self.at(index, users, is_late).enter(now, id, |_| {});
+        debug_assert!(self.paths.lazy[index as usize].pipes.is_empty());
+        self.service::<Eager>(index, users).arrive(now, id, |_| {});
     }
 
-    /// Link `index` sends the next packet of its queue, if it is free.
+    /// Link `index`, which is advanced eagerly, sends the next packet of its queue, if it is free.
     pub fn poll_link(&mut self, now: Time, index: u32, users: &mut [UserMeter]) {
-        self.at(index, users, false).poll(now);
+        self.service::<Eager>(index, users).send_next(now);
     }
 
     #[inline(always)]
-    fn at<'a>(&'a mut self, index: u32, users: &'a mut [UserMeter], is_late: bool) -> At<'a> {
-        let Fabric { ways, links, hold, many, lost, .. } = self;
-        At {
-            index,
-            link: &mut links[index as usize],
-            ways,
-            hold,
-            users,
-            lost,
-            many: *many,
-            is_late,
-        }
+    fn service<'a, A: Advance>(
+        &'a mut self,
+        index: u32,
+        users: &'a mut [UserMeter],
+    ) -> Service<'a, A> {
+        let Fabric { paths, links, hold, prefetch, lost, .. } = self;
+        let (link, prefetch) = (&mut links[index as usize], prefetch.as_deref_mut());
+        Service { index, link, paths, hold, users, lost, prefetch, advance: PhantomData }
     }
 
     /// Does something in the wireless network, and what follows from it.
@@ -412,13 +308,13 @@ impl Fabric {
 
     /// Whether it is a part of a network, beside others.
     pub fn is_part(&self) -> bool {
-        self.ways.border.is_some()
+        self.paths.border.is_some()
     }
 
     /// Hands on what has left for other parts since the last call.
     pub fn emigrate(&mut self, mut to: impl FnMut(u16, Crossing)) {
-        let Fabric { ways, hold, .. } = self;
-        for (part, leaving) in ways.border.iter_mut().flat_map(Border::take) {
+        let Fabric { paths, hold, .. } = self;
+        for (part, leaving) in paths.border.iter_mut().flat_map(Border::take) {
             let cargo = hold.lift(leaving.id);
             to(part, Crossing { leaving, cargo });
         }
@@ -426,9 +322,9 @@ impl Fabric {
 
     /// A packet comes from another part.
     pub fn immigrate(&mut self, crossing: Crossing) {
-        let Crossing { leaving: Leaving { lane, key, wait, .. }, cargo } = crossing;
+        let Crossing { leaving: Leaving { pipe, key, wait, .. }, cargo } = crossing;
         let id = self.hold.store(cargo);
-        self.ways.put(lane, key, id, wait);
+        self.paths.put(pipe, key, id, wait);
     }
 
     /// What was lost since the last call, if this is a part of a network.
@@ -436,7 +332,7 @@ impl Fabric {
         self.lost.take()
     }
 
-    /// Gives back what only going on would need.
+    /// Frees what only a run that goes on needs.
     pub fn close(&mut self) {
         self.hold = Hold::new(false);
     }
@@ -458,9 +354,9 @@ impl Fabric {
     /// Where on the path that begins at stop `first` packets reach `target`, before its host: the stop
     /// behind it.
     pub fn behind(&self, target: Target, first: u32) -> Option<u32> {
-        let path = self.ways.stops[first as usize..]
+        let path = self.paths.stops[first as usize..]
             .iter()
-            .map(|stop| self.ways.lanes[stop.lane as usize].1);
+            .map(|stop| self.paths.pipes[stop.pipe as usize].target);
         let mut path = path.take_while(|target| *target != Target::Host);
         path.position(|each| each == target).map(|at| first + at as u32 + 1)
     }
@@ -468,58 +364,58 @@ impl Fabric {
     /// The least time that a packet needs over the path that begins at stop `first`.
     pub fn distance(&self, first: u32) -> Duration {
         let mut distance = Duration::ZERO;
-        for stop in &self.ways.stops[first as usize..] {
-            distance += self.ahead[stop.lane as usize];
-            if self.ways.lanes[stop.lane as usize].1 == Target::Host {
+        for stop in &self.paths.stops[first as usize..] {
+            distance += self.ahead[stop.pipe as usize];
+            if self.paths.pipes[stop.pipe as usize].target == Target::Host {
                 break;
             }
         }
         distance
     }
 
-    /// The packet that arrives over lane `index` after `count` others, and where.
+    /// The packet that arrives over pipe `index` after `count` others, and where.
     #[inline]
     pub fn after(&self, index: u32, count: usize) -> Option<(u32, Target)> {
-        let (lane, target) = &self.ways.lanes[index as usize];
-        lane.after(count).map(|id| (id, *target))
+        let pipe = &self.paths.pipes[index as usize];
+        pipe.after(count).map(|id| (id, pipe.target))
     }
 
-    /// Every packet on a lane, and when it arrives at the lane's end.
+    /// Every packet in a pipe, and when it arrives at the pipe's end.
     pub fn under_way(&self) -> impl Iterator<Item = (Time, u32)> {
-        self.ways.lanes.iter().flat_map(|(lane, _)| lane.iter())
+        self.paths.pipes.iter().flat_map(Pipe::iter)
     }
 
-    /// How many packets are on lanes.
+    /// Number of packets in pipes.
     pub fn count_under_way(&self) -> usize {
-        self.ways.lanes.iter().map(|(lane, _)| lane.count()).sum()
+        self.paths.pipes.iter().map(Pipe::count).sum()
     }
 
-    /// Adds lanes, stretches and ways through the air.
+    /// Adds pipes, hops and ways through the air.
     pub fn extend(
         &mut self,
-        lanes: Vec<(Target, Option<Wire>)>,
+        pipes: Vec<(Target, Option<AccessLink>)>,
         stops: Vec<Stop>,
         crossings: Vec<(Station, Station)>,
     ) {
         let least = |link: u32| self.links[link as usize].least_delay();
-        let more = lanes.iter().map(|lane| ahead(lane, least));
+        let more = pipes.iter().map(|pipe| ahead(pipe, least));
         self.ahead = self.ahead.iter().copied().chain(more).collect();
-        self.ways.lanes.extend(lanes.into_iter().map(|(to, wire)| (Lane::new(wire, false), to)));
-        self.ways.stops.extend(stops);
+        self.paths.pipes.extend(pipes.into_iter().map(|(to, access)| Pipe::new(to, access, false)));
+        self.paths.stops.extend(stops);
         if let Some(air) = &mut self.air {
             air.0.extend(crossings);
         }
     }
 
-    /// Fetches the place of that packet in the lane.
+    /// Fetches the place of that packet in the pipe.
     #[inline]
     pub fn fetch_place(&self, index: u32, count: usize) {
-        self.ways.lanes[index as usize].0.fetch(count);
+        self.paths.pipes[index as usize].fetch_place(count);
     }
 
     /// Fetches what a packet that leaves stop `stop` touches.
     #[inline]
     pub fn fetch_stop(&self, stop: u32) {
-        self.ways.fetch_stop(stop);
+        self.paths.fetch_stop(stop);
     }
 }

@@ -300,7 +300,7 @@ impl World {
         self.next()
     }
 
-    /// When the next event is due, that of a link which is looked at late included.
+    /// When the next event is due, those of lazy links included.
     fn next(&mut self) -> Time {
         self.settle().min(self.fabric.next_time())
     }

@@ -12,9 +12,9 @@ pub struct Plan {
     parts: u16,
     /// The least propagation delay of a link that leads from one part to another.
     lookahead: Duration,
-    /// By link, by lane, and by user those of sender and receiver.
+    /// By link, by pipe, and by user those of sender and receiver.
     links: Owners,
-    lanes: Owners,
+    pipes: Owners,
     senders: Owners,
     receivers: Owners,
 }
@@ -83,7 +83,7 @@ impl Plan {
     pub fn new(spec: &WorldSpec, threads: usize) -> Option<Plan> {
         let threads = threads.min(usize::from(u8::MAX) - 1);
         let is_one = spec.fabric.wireless.is_some()
-            || !spec.guards.is_empty()
+            || !spec.boxes.is_empty()
             || spec.measures.segments.is_some();
         if threads < 2 || is_one || spec.fabric.links.is_empty() {
             return None;
@@ -103,11 +103,11 @@ impl Plan {
         let ends = |link: u32| spec.fabric.links[link as usize].ends;
         let from = |link: u32| homes[ends(link).0 as usize];
         let to = |link: u32| homes[ends(link).1 as usize];
-        let mut lanes = vec![0; spec.fabric.lanes.len()];
+        let mut pipes = vec![0; spec.fabric.pipes.len()];
         // Behind the last link of a path is its host.
         let mut host = 0;
         for stop in &spec.fabric.stops {
-            lanes[stop.lane as usize] = match spec.fabric.lanes[stop.lane as usize].0 {
+            pipes[stop.pipe as usize] = match spec.fabric.pipes[stop.pipe as usize].0 {
                 Target::Link(link) => {
                     host = to(link);
                     from(link)
@@ -124,7 +124,7 @@ impl Plan {
             parts: homes.iter().max().map_or(1, |last| last + 1),
             lookahead,
             links: (0..spec.fabric.links.len() as u32).map(from).collect(),
-            lanes: lanes.into(),
+            pipes: pipes.into(),
             senders: senders.collect(),
             receivers: receivers.collect(),
         }
@@ -145,9 +145,9 @@ impl Plan {
         &self.links
     }
 
-    /// The part that each lane leads into.
-    pub fn lanes(&self) -> Owners {
-        self.lanes.clone()
+    /// The part that each pipe leads into.
+    pub fn pipes(&self) -> Owners {
+        self.pipes.clone()
     }
 
     /// The part that has each user's sender.
@@ -165,7 +165,7 @@ impl FabricSpec {
     /// The links of the path that begins at stop `first`.
     fn links_from(&self, first: u32) -> impl Iterator<Item = u32> {
         let stops = self.stops[first as usize..].iter();
-        stops.map_while(|stop| match self.lanes[stop.lane as usize].0 {
+        stops.map_while(|stop| match self.pipes[stop.pipe as usize].0 {
             Target::Link(link) => Some(link),
             _ => None,
         })

@@ -7,18 +7,18 @@ use crate::engine::transport::{Entry, Homes, TransportSpec, User};
 use crate::engine::world::WorldSpec;
 
 impl WorldSpec {
-    /// What each part of `plan` is made from. Lanes, stretches and users keep their indices; links and
+    /// What each part of `plan` is made from. Pipes, hops and users keep their indices; links and
     /// markers are numbered anew in each part.
     pub(super) fn split(self, plan: &Plan) -> Vec<WorldSpec> {
         let ahead = self.fabric.ahead();
         let (WorldSpec { duration, warmup, sample, seed, .. }, fabric) = (&self, &self.fabric);
         let (duration, warmup, sample, seed) = (*duration, *warmup, *sample, *seed);
         let places = places(plan.links());
-        let local = |&(target, wire): &(Target, _)| match target {
-            Target::Link(link) => (Target::Link(places[link as usize]), wire),
-            other => (other, wire),
+        let local = |&(target, access): &(Target, _)| match target {
+            Target::Link(link) => (Target::Link(places[link as usize]), access),
+            other => (other, access),
         };
-        let lanes: Vec<_> = fabric.lanes.iter().map(local).collect();
+        let pipes: Vec<_> = fabric.pipes.iter().map(local).collect();
         let part = |index: u16| WorldSpec {
             duration,
             warmup,
@@ -26,12 +26,12 @@ impl WorldSpec {
             seed,
             fabric: FabricSpec {
                 links: Vec::new(),
-                lanes: lanes.clone(),
+                pipes: pipes.clone(),
                 stops: fabric.stops.clone(),
                 wireless: None,
-                border: Some(Border::new(index, plan.lookahead(), plan.lanes(), ahead.clone())),
+                border: Some(Border::new(index, plan.lookahead(), plan.pipes(), ahead.clone())),
             },
-            guards: Vec::new(),
+            boxes: Vec::new(),
             transport: TransportSpec {
                 users: Vec::with_capacity(self.transport.users.len()),
                 conditioners: Vec::new(),

@@ -74,7 +74,7 @@ pub(super) struct Planned {
 pub struct Connections {
     pub(super) places: Table<Connection>,
     pub(super) free: Vec<u32>,
-    /// What a flow's index has beside its place: the part of the network that the sender is in.
+    /// The part of the network that the senders are in, as the upper bits of a flow's index.
     pub(super) part: u32,
     /// Receiving ends whose senders are in other parts: by part and place.
     guests: Vec<Vec<Option<Box<Incoming>>>>,
@@ -90,30 +90,30 @@ pub(super) const PLACE: u32 = 24;
 pub(super) struct Numbers {
     /// The first user's first.
     first: u32,
-    /// Users from the beginning on; the numbers of each are so far apart.
+    /// Users that take part from the beginning. Numbers of one user are so far apart.
     users: u32,
-    /// The next of those who joined.
-    late: u32,
+    /// The next number for users who join later.
+    joined: u32,
 }
 
 impl Numbers {
-    /// Numbers of users who joined.
-    const LATE: u32 = 1 << 31;
+    /// The first number for users who join later.
+    const JOINED: u32 = 1 << 31;
 
-    /// That of the connection of `user` after `count` others of the same. It comes again when many
-    /// thousands of others have been.
+    /// Number of the connection that `user` opens after `count` others. Numbers repeat after many
+    /// thousands of connections.
     pub(super) fn of(&mut self, user: u32, count: u32) -> u32 {
         if user < self.users {
             let number = self.first.wrapping_add(user).wrapping_add(count.wrapping_mul(self.users));
-            return number % Numbers::LATE;
+            return number % Numbers::JOINED;
         }
         self.take(1)
     }
 
-    /// The first of `count` numbers for those who joined.
+    /// The first of `count` new numbers for users who join later.
     fn take(&mut self, count: u32) -> u32 {
-        let first = self.late;
-        self.late += count;
+        let first = self.joined;
+        self.joined += count;
         first
     }
 }
@@ -129,11 +129,11 @@ impl Connections {
             guests: Vec::new(),
             planned: Vec::new(),
             free_planned: Vec::new(),
-            numbers: Numbers { first, users, late: Numbers::LATE },
+            numbers: Numbers { first, users, joined: Numbers::JOINED },
         }
     }
 
-    /// The place of `flow`; none of those that there are, if its sender is in another part.
+    /// The place of `flow`. It is beyond all places if the sender is in another part.
     #[inline]
     pub(super) fn place_of(&self, flow: u32) -> usize {
         (flow ^ self.part) as usize

@@ -399,7 +399,7 @@ impl Transport {
         }
     }
 
-    /// Gives back what only going on would need.
+    /// Frees what only a run that goes on needs.
     pub fn close(&mut self) {
         self.connections = Connections::new(0, 0, 0, 0);
     }

@@ -159,7 +159,7 @@ impl Ledger {
         self.stories.get_mut(place as usize).map(|story| (serial, story))
     }
 
-    /// A packet is at the end of a stretch: its story begins, unless it has.
+    /// A packet is at the end of a pipe: its story begins, unless it has.
     pub fn comes(&mut self, id: u32, cargo: &Cargo) {
         if self.serial(id, cargo) > 0 {
             return;

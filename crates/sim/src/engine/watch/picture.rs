@@ -121,7 +121,7 @@ impl Watch {
     }
 }
 
-/// Packets on lanes: number, flow, class, bytes, link, and how far they have come.
+/// Packets on pipes: number, flow, class, bytes, link, and how far they have come.
 #[expect(clippy::type_complexity)]
 fn moving(
     scene: &Scene,

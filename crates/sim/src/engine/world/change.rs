@@ -35,7 +35,7 @@ impl World {
 
     fn change(&mut self, change: Change) {
         let now = self.now;
-        self.fabric.look_at_once();
+        self.fabric.advance_eagerly();
         for (link, change) in change.links {
             let change = match &self.watch {
                 Some(watch) => watch.change(link as u32, change),
@@ -49,12 +49,12 @@ impl World {
         if let Some(join) = change.join {
             self.join(join);
         }
-        self.look_late();
+        self.choose_advance();
     }
 
     fn join(&mut self, join: Join) {
         let (users, meters): (Vec<_>, Vec<_>) = join.users.into_iter().unzip();
-        self.fabric.extend(join.lanes, join.stops, join.crossings);
+        self.fabric.extend(join.pipes, join.stops, join.crossings);
         self.measures.join(meters, join.classes);
         self.transport.join(self.now, users, join.conditioners, &mut self.fabric);
         self.cast();

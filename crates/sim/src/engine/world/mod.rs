@@ -4,12 +4,12 @@ mod change;
 mod instant;
 mod watched;
 
-use super::boxes::{Boxes, Ends, Guard};
+use super::boxes::{Boxes, Ends, PlacedBox};
 use super::change::Change;
 use super::event::{Event, Key};
 use super::fabric::{Border, Fabric, FabricSpec, Link, Target};
-use super::foresight::{FEW_USERS, foresee, foresee_timer};
 use super::measures::{LinkSeries, Measures, MeasuresSpec, Series};
+use super::prefetch::{FEW_USERS, prefetch_arrivals, prefetch_timer};
 use super::transport::{Transport, TransportSpec};
 use super::watch::Watch;
 use crate::measure::{ClassMeter, FlowSeries, TransferLog, UserMeter};
@@ -31,7 +31,7 @@ pub struct WorldSpec {
     /// Paths.
     pub fabric: FabricSpec,
     /// Boxes in front of links.
-    pub guards: Vec<Guard>,
+    pub boxes: Vec<PlacedBox>,
     /// Hosts.
     pub transport: TransportSpec,
     /// What is measured.
@@ -61,12 +61,12 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Packets that may be under way at once, about 2 GB: beyond lies a queue without a limit that is
-/// fed faster than it is served.
+/// Most packets that may wait or be in flight at once, about 2 GB. A run with more has a queue without a
+/// limit that gets more than its link can send.
 const MOST_UNDER_WAY: usize = 20_000_000;
 
-/// Connections that may be open at once, about 4 GB: beyond lies a link that files which begin
-/// whatever becomes of the earlier ones have overloaded.
+/// Most connections that may be open at once, about 4 GB. A run with more has an overloaded link, and
+/// transfers that begin whether or not earlier ones have ended.
 const MOST_CONNECTIONS: usize = 1_600_000;
 
 /// One run: a value without any state elsewhere.
@@ -77,7 +77,7 @@ pub struct World {
     pub(in crate::engine) stop: Time,
     /// What is to change, in order of time.
     planned: VecDeque<(Time, Change)>,
-    /// What a run that is watched has beside.
+    /// The watch, if somebody watches.
     watch: Option<Box<Watch>>,
     warmup_end: Time,
     sample: Option<Duration>,
@@ -105,7 +105,7 @@ impl World {
             warmup_end: Time::ZERO + spec.warmup,
             sample: spec.sample,
             fabric: Fabric::new(spec.fabric, seed, many),
-            boxes: Boxes::new(spec.guards),
+            boxes: Boxes::new(spec.boxes),
             transport: Transport::new(spec.transport),
             measures: Measures::new(spec.measures, links, fingerprint),
         };
@@ -126,18 +126,18 @@ impl World {
             self.fabric.schedule_rate_change(Time::ZERO, index as u32);
         }
         self.transport.begin(&mut self.fabric);
-        self.look_late();
+        self.choose_advance();
     }
 
-    /// Looks at links late where that makes no difference, unless somebody watches.
-    pub(in crate::engine) fn look_late(&mut self) {
+    /// Advances links lazily where that makes no difference, unless somebody watches.
+    pub(in crate::engine) fn choose_advance(&mut self) {
         if self.watch.is_none() {
-            let guards = self.boxes.guards();
-            self.fabric.look_late(|link| guards.iter().any(|guard| guard.link == link));
+            let boxes = self.boxes.placed();
+            self.fabric.advance_lazily(|link| boxes.iter().any(|placed| placed.link == link));
         }
     }
 
-    /// Brings links that are looked at late up to now. When the next thing happens to one of them.
+    /// Advances lazy links up to now. When the next thing happens to one of them.
     pub(in crate::engine) fn settle(&mut self) -> Time {
         let Measures { users, tally, .. } = &mut self.measures;
         self.fabric.settle(self.now, users, tally)
@@ -215,7 +215,7 @@ impl World {
         false
     }
 
-    /// The instant is reached up to which it was to go.
+    /// The run has reached the instant up to which it was to go.
     fn arrive(&mut self) -> Result<Progress, RunError> {
         self.check_disciplines()?;
         if self.stop < self.end {
@@ -225,7 +225,7 @@ impl World {
         Ok(Progress { share: 1.0, arrived: true, complete: true })
     }
 
-    /// Ends what is written while it runs.
+    /// Completes the files that are written during the run.
     pub(in crate::engine) fn finish(&mut self) -> Result<(), RunError> {
         for link in self.fabric.links_mut() {
             link.finish().map_err(RunError)?;
@@ -246,7 +246,7 @@ impl World {
         self.now.as_nanos() as f64 / self.end.as_nanos() as f64
     }
 
-    /// Disciplines from elsewhere may have broken their contract.
+    /// Checks that no plug-in has broken the contract of disciplines.
     fn check_disciplines(&self) -> Result<(), RunError> {
         for link in self.fabric.links() {
             if let Some(fault) = link.port().fault() {
@@ -283,11 +283,11 @@ impl World {
         debug_assert!(key.time >= self.now);
         self.now = key.time;
         // Most events are arrivals.
-        if let Event::Arrival(lane) = event {
-            let Some((id, target)) = self.fabric.arrive(key, lane) else { return true };
+        if let Event::Arrival(pipe) = event {
+            let Some((id, target)) = self.fabric.arrive(key, pipe) else { return true };
             if self.fabric.many() {
                 let connections = self.transport.connections();
-                foresee(&self.fabric, connections, &self.measures.users, lane);
+                prefetch_arrivals(&self.fabric, connections, &self.measures.users, pipe);
             }
             if WATCHED {
                 self.show_arrival(id, target);
@@ -312,7 +312,7 @@ impl World {
                     self.fabric.poll_link(key.time, link, &mut self.measures.users);
                 }
             }
-            Event::CatchUp(link) => {
+            Event::Advance(link) => {
                 let Measures { users, tally, .. } = &mut self.measures;
                 self.fabric.catch_up(key, link, users, tally);
             }
@@ -333,7 +333,7 @@ impl World {
         }
     }
 
-    /// A packet is at the end of a stretch.
+    /// The packet with handle `id` is at the end of a pipe, which leads to `target`.
     #[inline(always)]
     fn on_arrival(&mut self, id: u32, target: Target) {
         let World { now, fabric, transport, measures, .. } = self;
@@ -351,11 +351,11 @@ impl World {
                     network.enter(now, crossing, packet, fx);
                 })
             }
-            Target::GuardForward(guard) => {
-                self.with_boxes(|boxes, ends| boxes.forward(now, guard, id, ends));
+            Target::BoxForward(placed) => {
+                self.with_boxes(|boxes, ends| boxes.forward(now, placed, id, ends));
             }
-            Target::GuardBackward(guard) => {
-                self.with_boxes(|boxes, ends| boxes.backward(now, guard, id, ends));
+            Target::BoxBackward(placed) => {
+                self.with_boxes(|boxes, ends| boxes.backward(now, placed, id, ends));
             }
         }
     }
@@ -370,7 +370,7 @@ impl World {
     fn on_timer(&mut self, key: Key, event: Event, flow: u32) {
         let World { fabric, transport, measures, .. } = self;
         if fabric.many() {
-            foresee_timer(fabric, transport.connections(), event);
+            prefetch_timer(fabric, transport.connections(), event);
         }
         match event {
             Event::SenderTimer(_) => transport.on_sender_timer(flow, key, fabric, measures),
@@ -384,8 +384,8 @@ impl World {
         let World { fabric, transport, measures, .. } = self;
         let now = key.time;
         match event {
-            Event::GuardTimer(guard) => {
-                self.with_boxes(|boxes, ends| boxes.on_timer(guard, key, ends));
+            Event::BoxTimer(placed) => {
+                self.with_boxes(|boxes, ends| boxes.on_timer(placed, key, ends));
             }
             Event::Datagram(user) => transport.send_datagram(now, user, fabric, measures),
             Event::Transfer(transfer) => transport.start_transfer(now, transfer, fabric, measures),
@@ -436,13 +436,13 @@ impl World {
         self.fabric.close();
     }
 
-    /// Its links with their series, which are elsewhere from now on.
+    /// Takes the links and their series out.
     pub(in crate::engine) fn take_links(&mut self) -> Vec<(Link, LinkSeries)> {
         let series = std::mem::take(self.measures.links_mut());
         self.fabric.exchange_links(Vec::new()).into_iter().zip(series).collect()
     }
 
-    /// These are its links.
+    /// Gives the world these links and their series.
     pub(in crate::engine) fn put_links(&mut self, links: impl Iterator<Item = (Link, LinkSeries)>) {
         let (links, series) = links.unzip();
         self.fabric.exchange_links(links);
@@ -460,8 +460,8 @@ impl World {
     }
 
     /// Boxes, for the summary.
-    pub fn guards(&self) -> &[Guard] {
-        self.boxes.guards()
+    pub fn boxes(&self) -> &[PlacedBox] {
+        self.boxes.placed()
     }
 
     /// The wireless network, for the summary.

@@ -12,7 +12,7 @@ impl World {
     pub fn watch(&mut self, link: Option<u32>, grain: Duration) {
         debug_assert!(self.now == Time::ZERO && self.watch.is_none());
         self.watch = Some(Box::new(Watch::new(link, grain, &mut self.fabric)));
-        self.fabric.look_at_once();
+        self.fabric.advance_eagerly();
         self.cast();
     }
 

@@ -1,5 +1,8 @@
-//! Things to come, in order. Of very many only those that come next are a heap, the others lie by slots
-//! of time: a heap of 100 000 lies in memory that is far away.
+//! A calendar queue: entries in the order of their times (R. Brown, "Calendar Queues: A Fast O(1) Priority
+//! Queue Implementation for the Simulation Event Set Problem", CACM 31(10), 1988).
+//!
+//! Only the entries of the present slot of time are a heap, the others lie unsorted in later slots. A heap
+//! of 100 000 entries would lie in memory that is far away.
 
 use forebay_core::Time;
 
@@ -14,7 +17,7 @@ pub trait Timed: Copy {
 
 /// Things to come. A slot of time is 2^`BITS` ns.
 #[derive(Debug)]
-pub struct Later<E, const BITS: u32> {
+pub struct Calendar<E, const BITS: u32> {
     /// The first ones, if there are any.
     near: Heap<E>,
     /// The others; made when there are many.
@@ -47,13 +50,13 @@ const MANY: usize = 256;
 /// How many slots there are.
 const SLOTS: u64 = 4096;
 
-impl<E, const BITS: u32> Default for Later<E, BITS> {
+impl<E, const BITS: u32> Default for Calendar<E, BITS> {
     fn default() -> Self {
-        Later { near: Heap(Vec::new()), beyond: None }
+        Calendar { near: Heap(Vec::new()), beyond: None }
     }
 }
 
-impl<E: Timed, const BITS: u32> Later<E, BITS> {
+impl<E: Timed, const BITS: u32> Calendar<E, BITS> {
     /// Whether there is nothing.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -1,5 +1,5 @@
-//! Links that are looked at late, against the same with an event for each packet: a run that is watched
-//! has those, and watching changes nothing.
+//! Lazy links against eager ones: all links of a run that is watched are eager, and watching changes
+//! nothing.
 
 mod common;
 
@@ -110,13 +110,13 @@ fn results(tree: &Value, seed: u64, prepare: impl FnOnce(&mut World)) -> (Value,
 }
 
 #[test]
-fn a_link_that_is_looked_at_late_does_the_same() {
+fn lazy_links_do_the_same_as_eager_ones() {
     let mut rng = Rng::named(1, "networks");
     for seed in 0..60 {
         let tree = network(&mut rng);
-        let late = results(&tree, seed, |_| {});
+        let lazy = results(&tree, seed, |_| {});
         let watched = results(&tree, seed, |world| world.watch(None, Duration::from_millis(100)));
-        assert_eq!(late, watched, "{tree:#}");
+        assert_eq!(lazy, watched, "{tree:#}");
         // In steps, at whose ends everybody may look at a link.
         let steps = results(&tree, seed, |world| {
             for step in 1..40 {
@@ -124,6 +124,6 @@ fn a_link_that_is_looked_at_late_does_the_same() {
                 while !world.advance_to(until, 50).unwrap().arrived {}
             }
         });
-        assert_eq!(late, steps, "{tree:#}");
+        assert_eq!(lazy, steps, "{tree:#}");
     }
 }

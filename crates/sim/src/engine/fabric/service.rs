@@ -1,44 +1,45 @@
-//! What happens at a link: a packet comes, or one leaves.
+//! The service of a link: a packet arrives at its queue, or one departs.
 
+use super::advance::Advance;
 use super::cargo::{Cargo, Hold};
 use super::link::{Link, Loss};
 use super::losses::Losses;
-use super::{AHEAD, Ways};
-use crate::engine::event::Key;
+use super::paths::Paths;
+use super::prefetch::Prefetch;
 use crate::measure::UserMeter;
 use forebay_core::{Duration, Poll, Time};
+use std::marker::PhantomData;
 
-/// A link, and what it needs to do its work.
-pub(super) struct At<'a> {
+/// A link that is advanced by `A`, and what it needs to do its work.
+pub(super) struct Service<'a, A> {
     pub(super) index: u32,
     pub(super) link: &'a mut Link,
-    pub(super) ways: &'a mut Ways,
+    pub(super) paths: &'a mut Paths,
     pub(super) hold: &'a mut Hold,
     pub(super) users: &'a mut [UserMeter],
     pub(super) lost: &'a mut Losses,
-    /// Whether memory is worth reading ahead.
-    pub(super) many: bool,
-    /// Whether the link is looked at late.
-    pub(super) is_late: bool,
+    pub(super) prefetch: Option<&'a mut Prefetch>,
+    pub(super) advance: PhantomData<A>,
 }
 
-impl At<'_> {
+impl<A: Advance> Service<'_, A> {
     /// The same for a while. Calls that are rare take it whole, so that it need not lie in memory.
     #[inline(always)]
-    fn meanwhile(&mut self) -> At<'_> {
-        let At { index, link, ways, hold, users, lost, many, is_late } = self;
-        let (index, many, is_late) = (*index, *many, *is_late);
-        At { index, link, ways, hold, users, lost, many, is_late }
+    fn meanwhile(&mut self) -> Service<'_, A> {
+        let Service { index, link, paths, hold, users, lost, prefetch, advance } = self;
+        let (index, prefetch, advance) = (*index, prefetch.as_deref_mut(), *advance);
+        Service { index, link, paths, hold, users, lost, prefetch, advance }
     }
 
-    /// The packet with handle `id` comes to the link; `note` is told its flow.
+    /// The packet with handle `id` arrives at the link; `note` is told its flow. It is sent at once,
+    /// waits, or is dropped.
     #[inline(always)]
-    pub(super) fn enter(&mut self, now: Time, id: u32, note: impl FnOnce(u32)) {
+    pub(super) fn arrive(&mut self, now: Time, id: u32, note: impl FnOnce(u32)) {
         let cargo = self.hold.at(id);
         note(cargo.packet.flow);
         if self.link.lets_pass(now, &cargo.packet) {
             let done_at = self.link.pass(now, &cargo.packet);
-            if !send(self.link, self.ways, id, cargo, done_at) {
+            if !send(self.link, self.paths, id, cargo, done_at) {
                 self.meanwhile().send_specially(now, id, done_at);
             }
             return;
@@ -47,20 +48,20 @@ impl At<'_> {
             self.meanwhile().offer(now, id);
         }
         if !self.link.is_busy() {
-            self.poll(now);
+            self.send_next(now);
         }
     }
 
     /// The link sends the next packet of its queue, if it is free.
     #[inline(always)]
-    pub(super) fn poll(&mut self, now: Time) {
+    pub(super) fn send_next(&mut self, now: Time) {
         self.link.meter.advance(now);
         if !self.link.is_free_fifo(now) {
             self.meanwhile().ask(now);
         } else if let Some((id, queued)) = self.link.first_in_line() {
             let cargo = self.hold.at(id);
             let done_at = self.link.occupy(now, cargo.packet.len);
-            let is_sent = leave(self.link, self.ways, id, cargo, now.since(queued), done_at);
+            let is_sent = leave(self.link, self.paths, id, cargo, now.since(queued), done_at);
             self.sent(now, id, done_at, is_sent);
         }
     }
@@ -75,36 +76,35 @@ impl At<'_> {
         if self.link.meter.waiting() > 0 {
             self.wake(done_at);
         }
-        if self.many {
-            foresee(id, self.link, self.ways, self.hold);
+        if let Some(prefetch) = &mut self.prefetch {
+            prefetch.departed(self.index, id, self.link, self.paths, self.hold);
         }
     }
 
-    /// The link is to be woken at `time`, unless it is before.
+    /// The link is to send its next packet at `time`, unless it does so earlier.
     #[inline(always)]
     fn wake(&mut self, time: Time) {
-        if self.is_late {
-            self.link.arm(Key::at(time));
-        } else if time < Time::MAX {
-            self.ways.wake(self.link, self.index, time);
-        }
+        A::expect_free(self.paths, self.link, self.index, time);
     }
 
     /// A packet is offered to the queue.
     #[inline(never)]
     fn offer(self, now: Time, id: u32) {
-        let At { link, hold, users, lost, many, .. } = self;
+        let Service { index, link, hold, users, lost, prefetch, .. } = self;
         let waiting = link.meter.waiting();
         link.offer(id, Loss { now, hold, users, lost });
-        if many && link.meter.waiting() > waiting {
-            link.expect(id);
+        if let Some(prefetch) = prefetch
+            && link.meter.waiting() > waiting
+            && !link.is_fifo()
+        {
+            prefetch.queued(index, id);
         }
     }
 
     /// The port is asked what the link does next.
     #[inline(never)]
     fn ask(mut self, now: Time) {
-        let At { link, hold, users, lost, .. } = self.meanwhile();
+        let Service { link, hold, users, lost, .. } = self.meanwhile();
         match link.poll(Loss { now, hold, users, lost }) {
             Poll::Idle => {}
             Poll::Until(time) => self.wake(time),
@@ -112,7 +112,7 @@ impl At<'_> {
                 let wait = now.since(packet.queued);
                 let id = self.hold.take_back(packet);
                 let cargo = self.hold.at(id);
-                let is_sent = leave(self.link, self.ways, id, cargo, wait, done_at);
+                let is_sent = leave(self.link, self.paths, id, cargo, wait, done_at);
                 self.sent(now, id, done_at, is_sent);
             }
         }
@@ -120,8 +120,17 @@ impl At<'_> {
 
     #[inline(never)]
     fn send_specially(self, now: Time, id: u32, done_at: Time) {
-        let At { link, ways, hold, users, lost, .. } = self;
-        link.send_specially(id, done_at, Loss { now, hold, users, lost }, ways);
+        let Service { link, paths, hold, users, lost, .. } = self;
+        link.send_specially(id, done_at, Loss { now, hold, users, lost }, paths);
+    }
+
+    /// Fetches what packets touch that arrive next over `pipe`.
+    #[inline(always)]
+    pub(super) fn prefetch_arrivals(&self, pipe: u32) {
+        if self.prefetch.is_some() {
+            let Paths { pipes, stops, .. } = &*self.paths;
+            Prefetch::arrivals(&pipes[pipe as usize], self.link, stops, self.hold);
+        }
     }
 }
 
@@ -129,7 +138,7 @@ impl At<'_> {
 #[inline(always)]
 fn leave(
     link: &mut Link,
-    ways: &mut Ways,
+    paths: &mut Paths,
     id: u32,
     cargo: &mut Cargo,
     wait: Duration,
@@ -137,27 +146,18 @@ fn leave(
 ) -> bool {
     link.meter.sent(cargo.packet.len, wait);
     cargo.waited += wait;
-    send(link, ways, id, cargo, done_at)
+    send(link, paths, id, cargo, done_at)
 }
 
-/// Sends the packet with handle `id` until `done_at`, over the stretch behind the link. False if that is
+/// Sends the packet with handle `id` until `done_at`, over the next hop. False if that is
 /// to be done [specially](Link::send_specially).
 #[inline(always)]
-fn send(link: &mut Link, ways: &mut Ways, id: u32, cargo: &mut Cargo, done_at: Time) -> bool {
+fn send(link: &mut Link, paths: &mut Paths, id: u32, cargo: &mut Cargo, done_at: Time) -> bool {
     let len = cargo.packet.len;
     let arrival = link.sends(len, done_at);
     if let Some(arrival) = arrival {
         cargo.stop += 1;
-        ways.launch(id, len, cargo.stop, arrival, Duration::ZERO);
+        paths.launch(id, len, cargo.stop, arrival, Duration::ZERO);
     }
     arrival.is_some()
-}
-
-/// Fetches what packets will touch that leave `link`'s queue later than the one with handle `id`.
-// Not inlined, so that it costs nothing where it is not called.
-#[inline(never)]
-fn foresee(id: u32, link: &mut Link, ways: &Ways, hold: &Hold) {
-    let [near, far] = link.foresee(id, AHEAD, 2 * AHEAD);
-    far.into_iter().for_each(|id| hold.fetch_packet(id));
-    near.into_iter().for_each(|id| ways.fetch_stop(hold.look(id).stop + 1));
 }

@@ -1,0 +1,61 @@
+//! The links between hosts and routers.
+
+use forebay_core::{Duration, Rate, Time};
+
+/// Access links of hosts, one a host, all alike. A link that no other host uses never drops, so a packet's
+/// arrival at its other end is known when it enters, and no event is needed.
+#[derive(Debug, Clone, Copy)]
+pub struct AccessLink {
+    /// Nanoseconds a byte times 2^20, rounded up: 1 Gbit/s is exact.
+    cost: u64,
+    /// Propagation delay.
+    pub delay: Duration,
+    overhead: u32,
+}
+
+impl AccessLink {
+    /// Links of `rate` that add `overhead` bytes to every packet.
+    pub fn new(rate: Rate, delay: Duration, overhead: u32) -> Self {
+        let cost = ((8_000_000_000_u128 << 20).div_ceil(u128::from(rate.bps()))) as u64;
+        AccessLink { cost, delay, overhead }
+    }
+
+    /// Whether every packet, of 20 bytes or more, arrives later than in the instant in which it enters.
+    pub fn takes_time(&self) -> bool {
+        self.delay > Duration::ZERO || (20 * u128::from(self.cost)) >> 20 > 0
+    }
+
+    /// When a packet of `len` bytes that enters at `at` arrives at the other end of the link that is free
+    /// at `free_at`. If that is later, the packet waits.
+    #[inline]
+    pub fn carry(&self, free_at: &mut Time, at: Time, len: u32) -> Time {
+        // A large packet at a few bit/s needs more than 64 bits.
+        let span = (u128::from(len + self.overhead) * u128::from(self.cost)) >> 20;
+        *free_at = (*free_at).max(at) + Duration::from_nanos(span as u64);
+        *free_at + self.delay
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_serialises_bursts() {
+        let link = AccessLink::new(Rate::from_bps(1_000_000_000), Duration::from_micros(100), 0);
+        let mut free_at = Time::ZERO;
+        assert_eq!(link.carry(&mut free_at, Time::ZERO, 1500).as_nanos(), 112_000);
+        assert_eq!(link.carry(&mut free_at, Time::ZERO, 1500).as_nanos(), 124_000);
+        assert_eq!(link.carry(&mut free_at, Time::from_nanos(50_000), 1500).as_nanos(), 162_000);
+    }
+
+    #[test]
+    fn it_may_be_slow() {
+        let link = AccessLink::new(Rate::from_bps(1), Duration::ZERO, 1000);
+        // 65 535 B and the overhead, 8 s a byte.
+        assert_eq!(
+            link.carry(&mut Time::from_nanos(0), Time::ZERO, 65_535).as_nanos(),
+            532_280_000_000_000
+        );
+    }
+}

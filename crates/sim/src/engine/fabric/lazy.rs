@@ -1,0 +1,159 @@
+//! Links that are advanced lazily: which can be, and what is done when one is.
+
+use super::Fabric;
+use super::advance::{Advance, Eager, FEW_PIPES, Inbound, Lazy};
+use super::paths::{Paths, Target};
+use crate::engine::event::{Event, Key, Tally};
+use crate::measure::UserMeter;
+use forebay_core::{Duration, Time};
+
+impl Fabric {
+    /// Takes the first entry of the agenda, at `key`, and advances link `index` if it is not stale.
+    pub fn catch_up(&mut self, key: Key, index: u32, users: &mut [UserMeter], tally: &mut Tally) {
+        self.paths.moving.pop();
+        let due = &mut self.paths.lazy[index as usize].due;
+        if *due == key.time {
+            *due = Time::MAX;
+            // What arrives in this very instant may not be known yet.
+            self.advance(index, key.time, users, tally);
+        }
+    }
+
+    /// Advances all lazy links up to `now`, all of whose events have been handled, and tells `users` of
+    /// their losses. When the next thing happens to one of these links.
+    pub fn settle(&mut self, now: Time, users: &mut [UserMeter], tally: &mut Tally) -> Time {
+        let until = now + Duration::from_nanos(1);
+        let mut next = Time::MAX;
+        for place in 0..self.lazy_links.len() {
+            next = next.min(self.advance(self.lazy_links[place], until, users, tally));
+        }
+        self.lost.settle(users);
+        next
+    }
+
+    /// Handles what happens to the lazy link `index` before `until`, in order, and counts it as events.
+    /// When the next thing happens to it.
+    fn advance(
+        &mut self,
+        index: u32,
+        until: Time,
+        users: &mut [UserMeter],
+        tally: &mut Tally,
+    ) -> Time {
+        let pipes = self.paths.lazy[index as usize].pipes;
+        let (mut pipe, several) = (pipes.all()[0], pipes.all().len() > 1);
+        let mut service = self.service::<Lazy>(index, users);
+        let next = loop {
+            let free = service.link.armed().time;
+            if several {
+                pipe = service.paths.first_of(&pipes);
+            }
+            let from = &mut service.paths.pipes[pipe as usize];
+            if let Some((arrival, id)) = from.take_before(free.min(until)) {
+                service.prefetch_arrivals(pipe);
+                service.arrive(arrival, id, |flow| tally.note(arrival, flow));
+            } else if free < until {
+                // A departure makes room for what arrives in the same instant.
+                service.link.woken();
+                tally.note(free, service.link.number);
+                service.send_next(free);
+            } else {
+                break free.min(from.first_time());
+            }
+        };
+        if next < Time::MAX {
+            Lazy::expect(&mut self.paths, index, next);
+        }
+        next
+    }
+
+    /// Advances links lazily from now on, where this does not change results. `apart` tells of a link
+    /// whether others than pipes hand packets to it.
+    ///
+    /// A link can be lazy if its rate and delay are constant, and if the packets of all pipes into it are
+    /// known before they arrive: they come over a delay or an access link. In a part of a network, lazy
+    /// links are advanced at every meeting of the parts; if meetings are frequent, eager ones cost less.
+    pub fn advance_lazily(&mut self, apart: impl Fn(u32) -> bool) {
+        debug_assert!(self.lazy_links.is_empty());
+        let border = self.paths.border.as_ref();
+        let most = border.map_or(Duration::MAX, |border| border.lookahead.saturating_mul(2));
+        let known = self.known_ahead();
+        let mut into: Vec<Vec<u32>> = vec![Vec::new(); self.links.len()];
+        for (index, pipe) in (0..).zip(&self.paths.pipes) {
+            if let Target::Link(link) = pipe.target
+                && !self.paths.is_beyond(index)
+            {
+                into[link as usize].push(index);
+            }
+        }
+        for (index, pipes) in into.iter().enumerate() {
+            let can = (1..=FEW_PIPES).contains(&pipes.len())
+                && !apart(index as u32)
+                && pipes.iter().all(|pipe| known[*pipe as usize]);
+            if let Some(lag) = self.links[index].lag().filter(|lag| can && *lag <= most) {
+                pipes.iter().for_each(|&pipe| self.paths.pipes[pipe as usize].is_lazy = true);
+                self.paths.lazy[index] = Lazy::new(pipes, lag);
+                self.lazy_links.push(index as u32);
+            }
+        }
+        let Paths { moving, lazy, pipes, .. } = &mut self.paths;
+        moving.retain(|event| match event {
+            Event::Arrival(pipe) => !pipes[pipe as usize].is_lazy,
+            Event::LinkFree(link) => lazy[link as usize].pipes.is_empty(),
+            _ => true,
+        });
+        // Nothing is handled, but the next thing of each is expected.
+        for place in 0..self.lazy_links.len() {
+            self.advance(self.lazy_links[place], Time::ZERO, &mut [], &mut Tally::default());
+        }
+    }
+
+    /// Advances all links eagerly from `now` on, up to which they are settled.
+    pub fn advance_eagerly(&mut self) {
+        self.paths.moving.retain(|event| !matches!(event, Event::Advance(_)));
+        for index in self.lazy_links.drain(..) {
+            let Lazy { pipes, .. } = std::mem::take(&mut self.paths.lazy[index as usize]);
+            let link = &mut self.links[index as usize];
+            let free = link.armed().time;
+            link.woken();
+            Eager::expect_free(&mut self.paths, link, index, free);
+            for &index in pipes.all() {
+                let pipe = &mut self.paths.pipes[index as usize];
+                pipe.is_lazy = false;
+                if let Some(key) = pipe.first() {
+                    Eager::expect_arrival(&mut self.paths, index, key);
+                }
+            }
+        }
+    }
+
+    /// Of each pipe, whether its packets are known before the instant in which they arrive.
+    fn known_ahead(&self) -> Vec<bool> {
+        let Paths { pipes, stops, .. } = &self.paths;
+        let mut known: Vec<bool> = vec![true; pipes.len()];
+        // Where packets come from: a host at the beginning of a path, which follows the end of another.
+        // What comes from another part of the network is known since the parts last met.
+        let (mut from, mut is_beyond) = (Target::Host, false);
+        for stop in stops {
+            let pipe = &pipes[stop.pipe as usize];
+            let delayed = match from {
+                Target::Link(_) if is_beyond => true,
+                Target::Link(link) => self.links[link as usize].lag().is_some(),
+                _ => false,
+            };
+            let takes_time = pipe.access.is_some_and(|access| access.takes_time());
+            known[stop.pipe as usize] &= delayed || takes_time;
+            (from, is_beyond) = (pipe.target, self.paths.is_beyond(stop.pipe));
+        }
+        known
+    }
+}
+
+impl Paths {
+    /// The pipe, of `pipes`, from which the next packet comes.
+    #[inline(never)]
+    fn first_of(&self, pipes: &Inbound) -> u32 {
+        let first = |pipe: &&u32| self.pipes[**pipe as usize].first().unwrap_or(Key::NEVER);
+        *pipes.all().iter().min_by_key(first).expect("a lazy link has pipes")
+    }
+}
