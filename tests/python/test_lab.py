@@ -117,7 +117,10 @@ def test_the_summary_of_real_packets_can_be_printed() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"dumbbell": {"rate": {"steps": [["0s", "1Mbit"]]}, "delay": "1ms"}}, "keep their rate and delay"),
+        (
+            {"dumbbell": {"rate": {"steps": [["0s", "1Mbit"]]}, "delay": "1ms"}},
+            "keep their rate and delay",
+        ),
         (
             {"dumbbell": {"rate": "1Mbit", "loss": 0.1}},
             "loss: the lab's links lose and change nothing",

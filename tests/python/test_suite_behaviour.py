@@ -55,7 +55,7 @@ def test_a_second_run_is_the_first_until_it_is_changed() -> None:
 
 def test_schedules() -> None:
     assert seconds(0.0123) == "12300000ns"
-    assert batches(0, 0.02, 0.01, "1Gbit") == [
+    assert batches(0, 0.02, 0.01, "1Gbit")["steps"] == [
         ["0ns", "0bit"], ["9000000ns", "1Gbit"], ["10000000ns", "0bit"], ["19000000ns", "1Gbit"],
     ]  # fmt: skip
     assert RIG.at_rate(0.5, 1.0, 1.01) == [(1.0, 3042), (1.005, 3042)]

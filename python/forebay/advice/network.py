@@ -150,4 +150,6 @@ def _rates(table: Mapping[str, Any]) -> list[float]:
 
 def _rtt_s(entry: Mapping[str, Any], links: Mapping[str, Mapping[str, Any]]) -> float:
     hops = (*entry["forward"], *entry["backward"])
-    return sum(1e-9 * float(links[hop]["delay_ns"]) for hop in hops) + 2e-9 * float(entry["access_ns"])
+    return sum(1e-9 * float(links[hop]["delay_ns"]) for hop in hops) + 2e-9 * float(
+        entry["access_ns"]
+    )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from forebay.lab.agreement import against_simulation
     from forebay.lab.beside import compare
     from forebay.lab.errors import LabError
-    from forebay.lab.session import run
+    from forebay.lab.runs import run
 
 __all__ = ["LabError", "against_simulation", "compare", "run", "virtual"]
 
@@ -26,7 +26,7 @@ _HOMES = {
     "LabError": "errors",
     "against_simulation": "agreement",
     "compare": "beside",
-    "run": "session",
+    "run": "runs",
 }
 """Where names live: imported when first asked for, as a guest has no use for tables."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from forebay import stats
 from forebay._runs import Result, Task, result_of, run_all
 from forebay.lab import qdiscs, topology
-from forebay.lab.session import run
+from forebay.lab.runs import run
 from forebay.measures import MEASURES
 from forebay.scenario import Scenario
 
@@ -116,7 +116,7 @@ def against_simulation(
     seeds = range(first, first + replications)
     qdiscs.refuse(topology.read(scenario.bare(), congestion), qdiscs.NOT_SIMULATED)
     if kernel is not None:
-        from forebay.lab.virtual.session import run_all as run_virtual
+        from forebay.lab.virtual.runs import run_all as run_virtual
 
         live = run_virtual(
             scenario,

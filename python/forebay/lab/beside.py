@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from forebay import comparison
 from forebay._runs import Result, Task
 from forebay.comparison import Comparison
-from forebay.lab.session import run
+from forebay.lab.runs import run
 from forebay.scenario import Queue, Scenario
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def compare(
 
     def carry_out(tasks: Sequence[Task]) -> list[Result]:
         if kernel is not None:
-            from forebay.lab.virtual.session import run_tasks
+            from forebay.lab.virtual.runs import run_tasks
 
             return run_tasks(
                 tasks,

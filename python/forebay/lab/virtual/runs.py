@@ -16,7 +16,7 @@ from forebay._runs import Result, Task
 from forebay.lab import qdiscs, topology
 from forebay.lab.errors import LabError
 from forebay.lab.gates import library
-from forebay.lab.session import measure
+from forebay.lab.runs import measure
 from forebay.lab.virtual import guest, machine, timeline
 from forebay.lab.virtual.kernel import Kernel, found
 from forebay.lab.virtual.links import file_name
