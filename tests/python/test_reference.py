@@ -149,7 +149,7 @@ def test_the_examples_of_studies_are_right(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
-        (["link.rate"], ["10Mbit", "Constant rate"]),
+        (["link.rate"], ["10Mbit", "how it changes"]),
         (["link[0].queue.codel.target"], ["5ms", "standing delay"]),
         (["link.queue.target"], ["(codel)", "(pie)"]),
         (["traffic.web.from"], ["server"]),

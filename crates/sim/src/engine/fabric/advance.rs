@@ -11,17 +11,35 @@
 //! be lazy.
 
 use super::link::Link;
-use super::paths::{Paths, Target};
-use crate::engine::event::{Event, Key};
+use super::pipe::Target;
+use crate::engine::agenda::Agenda;
+use crate::engine::event::{Event, Key, Sequence};
 use forebay_core::{Duration, Time};
 
 /// How a link is advanced.
 pub(super) trait Advance {
-    /// The first packet of `pipe`, which leads to the link, arrives at `key`.
-    fn expect_arrival(paths: &mut Paths, pipe: u32, key: Key);
+    /// The first packet of `pipe`, which leads to `target`, arrives there at `key`.
+    fn expect_arrival(moving: &mut Moving, pipe: u32, target: Target, key: Key);
 
     /// `link`, whose index is `index`, becomes free at `time`, unless it does so earlier.
-    fn expect_free(paths: &mut Paths, link: &mut Link, index: u32, time: Time);
+    fn expect_free(moving: &mut Moving, link: &mut Link, index: u32, time: Time);
+}
+
+/// What is to happen at links and at the ends of pipes.
+pub(super) struct Moving {
+    pub sequence: Sequence,
+    /// Events, which come with every packet.
+    pub agenda: Agenda,
+    /// Each link that is advanced lazily, by its index.
+    pub lazy: Vec<Lazy>,
+}
+
+impl Moving {
+    /// Nothing on `links` links, which are advanced eagerly.
+    pub fn new(links: usize) -> Self {
+        let lazy = (0..links).map(|_| Lazy::default()).collect();
+        Moving { sequence: Sequence::default(), agenda: Agenda::default(), lazy }
+    }
 }
 
 /// An event for each arrival and each departure. Hosts and boxes get their packets in the same way.
@@ -29,18 +47,18 @@ pub(super) struct Eager;
 
 impl Advance for Eager {
     #[inline]
-    fn expect_arrival(paths: &mut Paths, pipe: u32, key: Key) {
-        paths.moving.push(key, Event::Arrival(pipe));
+    fn expect_arrival(moving: &mut Moving, pipe: u32, _: Target, key: Key) {
+        moving.agenda.push(key, Event::Arrival(pipe));
     }
 
     #[inline(always)]
-    fn expect_free(paths: &mut Paths, link: &mut Link, index: u32, time: Time) {
+    fn expect_free(moving: &mut Moving, link: &mut Link, index: u32, time: Time) {
         // After an outage without end nothing is sent.
         if time < Time::MAX {
             let event = Event::LinkFree(index);
-            let key = paths.sequence.key(time, event, link.number);
+            let key = moving.sequence.key(time, event, link.number);
             if link.arm(key) {
-                paths.moving.push(key, event);
+                moving.agenda.push(key, event);
             }
         }
     }
@@ -69,13 +87,13 @@ impl Lazy {
 
     /// Something happens to the link of `index`, which is lazy, at `time`.
     #[inline(always)]
-    pub fn expect(paths: &mut Paths, index: u32, time: Time) {
-        let lazy = &mut paths.lazy[index as usize];
+    pub fn expect(moving: &mut Moving, index: u32, time: Time) {
+        let lazy = &mut moving.lazy[index as usize];
         let at = time + lazy.lag;
         if at < lazy.due {
             lazy.due = at;
             let event = Event::Advance(index);
-            paths.moving.push(paths.sequence.key(at, event, index), event);
+            moving.agenda.push(moving.sequence.key(at, event, index), event);
         }
     }
 }
@@ -88,14 +106,14 @@ impl Default for Lazy {
 
 impl Advance for Lazy {
     #[inline]
-    fn expect_arrival(paths: &mut Paths, pipe: u32, key: Key) {
-        if let Target::Link(link) = paths.pipes[pipe as usize].target {
-            Lazy::expect(paths, link, key.time);
+    fn expect_arrival(moving: &mut Moving, _: u32, target: Target, key: Key) {
+        if let Target::Link(link) = target {
+            Lazy::expect(moving, link, key.time);
         }
     }
 
     #[inline(always)]
-    fn expect_free(_: &mut Paths, link: &mut Link, _: u32, time: Time) {
+    fn expect_free(_: &mut Moving, link: &mut Link, _: u32, time: Time) {
         link.arm(Key::at(time));
     }
 }

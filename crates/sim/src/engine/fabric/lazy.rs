@@ -1,8 +1,9 @@
 //! Links that are advanced lazily: which can be, and what is done when one is.
 
 use super::Fabric;
-use super::advance::{Advance, Eager, FEW_PIPES, Inbound, Lazy};
-use super::paths::{Paths, Target};
+use super::advance::{Advance, Eager, FEW_PIPES, Inbound, Lazy, Moving};
+use super::paths::Paths;
+use super::pipe::Target;
 use crate::engine::event::{Event, Key, Tally};
 use crate::measure::UserMeter;
 use forebay_core::{Duration, Time};
@@ -10,8 +11,8 @@ use forebay_core::{Duration, Time};
 impl Fabric {
     /// Takes the first entry of the agenda, at `key`, and advances link `index` if it is not stale.
     pub fn catch_up(&mut self, key: Key, index: u32, users: &mut [UserMeter], tally: &mut Tally) {
-        self.paths.moving.pop();
-        let due = &mut self.paths.lazy[index as usize].due;
+        self.paths.moving.agenda.pop();
+        let due = &mut self.paths.moving.lazy[index as usize].due;
         if *due == key.time {
             *due = Time::MAX;
             // What arrives in this very instant may not be known yet.
@@ -40,7 +41,7 @@ impl Fabric {
         users: &mut [UserMeter],
         tally: &mut Tally,
     ) -> Time {
-        let pipes = self.paths.lazy[index as usize].pipes;
+        let pipes = self.paths.moving.lazy[index as usize].pipes;
         let (mut pipe, several) = (pipes.all()[0], pipes.all().len() > 1);
         let mut service = self.service::<Lazy>(index, users);
         let next = loop {
@@ -62,7 +63,7 @@ impl Fabric {
             }
         };
         if next < Time::MAX {
-            Lazy::expect(&mut self.paths, index, next);
+            Lazy::expect(&mut self.paths.moving, index, next);
         }
         next
     }
@@ -92,12 +93,12 @@ impl Fabric {
                 && pipes.iter().all(|pipe| known[*pipe as usize]);
             if let Some(lag) = self.links[index].lag().filter(|lag| can && *lag <= most) {
                 pipes.iter().for_each(|&pipe| self.paths.pipes[pipe as usize].is_lazy = true);
-                self.paths.lazy[index] = Lazy::new(pipes, lag);
+                self.paths.moving.lazy[index] = Lazy::new(pipes, lag);
                 self.lazy_links.push(index as u32);
             }
         }
-        let Paths { moving, lazy, pipes, .. } = &mut self.paths;
-        moving.retain(|event| match event {
+        let Paths { moving: Moving { agenda, lazy, .. }, pipes, .. } = &mut self.paths;
+        agenda.retain(|event| match event {
             Event::Arrival(pipe) => !pipes[pipe as usize].is_lazy,
             Event::LinkFree(link) => lazy[link as usize].pipes.is_empty(),
             _ => true,
@@ -110,18 +111,19 @@ impl Fabric {
 
     /// Advances all links eagerly from `now` on, up to which they are settled.
     pub fn advance_eagerly(&mut self) {
-        self.paths.moving.retain(|event| !matches!(event, Event::Advance(_)));
+        self.paths.moving.agenda.retain(|event| !matches!(event, Event::Advance(_)));
         for index in self.lazy_links.drain(..) {
-            let Lazy { pipes, .. } = std::mem::take(&mut self.paths.lazy[index as usize]);
+            let Lazy { pipes, .. } = std::mem::take(&mut self.paths.moving.lazy[index as usize]);
             let link = &mut self.links[index as usize];
             let free = link.armed().time;
             link.woken();
-            Eager::expect_free(&mut self.paths, link, index, free);
+            Eager::expect_free(&mut self.paths.moving, link, index, free);
             for &index in pipes.all() {
                 let pipe = &mut self.paths.pipes[index as usize];
                 pipe.is_lazy = false;
+                let target = pipe.target;
                 if let Some(key) = pipe.first() {
-                    Eager::expect_arrival(&mut self.paths, index, key);
+                    Eager::expect_arrival(&mut self.paths.moving, index, target, key);
                 }
             }
         }

@@ -3,7 +3,6 @@
 use super::capture::Capture;
 use super::cargo::{Cargo, Hold};
 use super::losses::{Losses, Lost};
-use super::paths::Paths;
 use super::ring::Ring;
 use crate::engine::event::Key;
 use crate::measure::{QueueMeter, UserMeter};
@@ -361,9 +360,15 @@ impl Link {
         Some(self.last_arrival)
     }
 
-    /// Puts the packet with handle `id`, sent until `done_at`, on its way, if it is not lost.
+    /// Sends the packet with handle `id` until `done_at`: when it arrives, and for how long it is held back
+    /// beyond that. None if it is lost on the wire.
     #[inline(never)]
-    pub fn send_specially(&mut self, id: u32, done_at: Time, mut loss: Loss, paths: &mut Paths) {
+    pub fn send_specially(
+        &mut self,
+        id: u32,
+        done_at: Time,
+        mut loss: Loss,
+    ) -> Option<(Time, Duration)> {
         let cargo = loss.hold.at(id);
         if let Some(capture) = &mut self.capture {
             capture.record(loss.now, cargo);
@@ -373,7 +378,8 @@ impl Link {
         if done_at == Time::MAX || (loss_rate > 0.0 && self.rng.chance(loss_rate)) {
             self.wire_lost += 1;
             let packet = loss.hold.hand_out(id);
-            return loss.charge(packet);
+            loss.charge(packet);
+            return None;
         }
         cargo.stop += 1;
         // A delay that falls does not let packets overtake.
@@ -383,7 +389,7 @@ impl Link {
             let ecn = cargo.packet.ecn();
             cargo.packet.set_ecn(remark[ecn as usize]);
         }
-        paths.launch(id, cargo.packet.len, cargo.stop, self.last_arrival + held, held);
+        Some((self.last_arrival, held))
     }
 
     /// Notes that the agenda entry at `key` wakes the link, if none before it does; true if the

@@ -24,16 +24,17 @@ pub use border::{Border, Crossing};
 pub use capture::Capture;
 pub use link::{Link, LinkChange, LinkSpec, Loss, Schedule};
 pub use losses::Lost;
-pub use paths::{Stop, Target};
+pub use paths::Stop;
+pub use pipe::Target;
 pub use prefetch::AHEAD;
 
 use super::agenda::Agenda;
-use super::event::{Event, Key, Sequence};
+use super::event::{Event, Key};
 use super::table::table;
 use crate::measure::UserMeter;
 use crate::wireless::medium::Station;
 use crate::wireless::{Effects, Network, NetworkSpec};
-use advance::{Advance, Eager, Lazy};
+use advance::{Advance, Eager, Moving};
 use border::Leaving;
 use cargo::Hold;
 use forebay_core::{Duration, Packet, Time};
@@ -120,14 +121,12 @@ impl Fabric {
         Fabric {
             ahead,
             paths: Paths {
-                sequence: Sequence::default(),
-                moving: Agenda::default(),
+                moving: Moving::new(spec.links.len()),
                 pipes: (0..)
                     .zip(spec.pipes)
                     .map(|(pipe, (to, access))| Pipe::new(to, access, beyond(pipe)))
                     .collect(),
                 stops: table(spec.stops),
-                lazy: spec.links.iter().map(|_| Lazy::default()).collect(),
                 border,
             },
             resting: Default::default(),
@@ -180,14 +179,14 @@ impl Fabric {
     /// What is next; an entry at the end of time, if nothing is.
     #[inline(always)]
     pub fn next(&self) -> &(Key, Event) {
-        let moving = self.paths.moving.first_or_nothing();
+        let moving = self.paths.moving.agenda.first_or_nothing();
         if self.next_resting.0.precedes(moving.0) { &self.next_resting } else { moving }
     }
 
     /// Schedules an event of the party `whose` among those that rest.
     #[inline(always)]
     pub fn rest(&mut self, time: Time, event: Event, whose: u32) -> Key {
-        let key = self.paths.sequence.key(time, event, whose);
+        let key = self.paths.moving.sequence.key(time, event, whose);
         self.resting[place_of(event)].push(key, event);
         if key.precedes(self.next_resting.0) {
             self.next_resting = (key, event);
@@ -214,12 +213,12 @@ impl Fabric {
     /// and where; None if the entry is stale.
     #[inline(always)]
     pub fn arrive(&mut self, key: Key, index: u32) -> Option<(u32, Target)> {
-        let Paths { moving, pipes, .. } = &mut self.paths;
+        let Paths { moving: Moving { agenda, .. }, pipes, .. } = &mut self.paths;
         let pipe = &mut pipes[index as usize];
         let due = pipe.take_due(key);
         match due {
-            Some((_, Some(next))) => moving.replace_first(next, Event::Arrival(index)),
-            _ => moving.pop(),
+            Some((_, Some(next))) => agenda.replace_first(next, Event::Arrival(index)),
+            _ => agenda.pop(),
         }
         due.map(|(id, _)| (id, pipe.target))
     }
@@ -228,7 +227,7 @@ impl Fabric {
     /// link; None if the entry is stale.
     #[inline]
     pub fn wakes(&mut self, key: Key, index: u32) -> Option<u32> {
-        self.paths.moving.pop();
+        self.paths.moving.agenda.pop();
         let link = &mut self.links[index as usize];
         link.wakes(key).then_some(link.number)
     }
@@ -250,7 +249,7 @@ impl Fabric {
 
     /// The packet with handle `id` arrives at the queue of link `index`, which is advanced eagerly.
     pub fn enter(&mut self, now: Time, index: u32, id: u32, users: &mut [UserMeter]) {
-        debug_assert!(self.paths.lazy[index as usize].pipes.is_empty());
+        debug_assert!(self.paths.moving.lazy[index as usize].pipes.is_empty());
         self.service::<Eager>(index, users).arrive(now, id, |_| {});
     }
 

@@ -1,27 +1,11 @@
 //! Paths of packets: hop after hop, each over a pipe to the next queue or to a host.
 
-use super::advance::{Advance, Eager, Lazy};
+use super::advance::{Advance, Eager, Lazy, Moving};
 use super::border::{Border, Leaving};
-use super::pipe::Pipe;
-use crate::engine::agenda::Agenda;
-use crate::engine::event::{Event, Key, Sequence};
+use super::pipe::{Pipe, Target};
+use crate::engine::event::{Event, Key};
 use crate::engine::table::Table;
 use forebay_core::{Duration, Time};
-
-/// Where a packet goes at the end of a pipe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Target {
-    /// Into the queue of a link.
-    Link(u32),
-    /// To a box, and from there into the queue of its link.
-    BoxForward(u32),
-    /// Off the reverse of a box's link, to the box, and on to the next stop.
-    BoxBackward(u32),
-    /// Into the wireless network, for the crossing of that number.
-    Air(u32),
-    /// To the host at the end of the path.
-    Host,
-}
 
 /// One hop of a path, to the next queue or host. Every packet touches one of its flow's own, so it has
 /// only what differs from flow to flow.
@@ -36,13 +20,9 @@ pub struct Stop {
 /// All paths, with the events of what moves on them. A link that sends a packet puts it into the next
 /// pipe itself.
 pub struct Paths {
-    pub(super) sequence: Sequence,
-    /// Events of pipes and links, which come with every packet.
-    pub(super) moving: Agenda,
+    pub(super) moving: Moving,
     pub(super) pipes: Vec<Pipe>,
     pub(super) stops: Table<Stop>,
-    /// How each link is advanced.
-    pub(super) lazy: Vec<Lazy>,
     pub(super) border: Option<Border>,
 }
 
@@ -68,8 +48,8 @@ impl Paths {
             return self.put_specially(index, key, id, wait);
         }
         if pipe.append(key, id) {
-            let is_lazy = pipe.is_lazy;
-            self.announce(index, is_lazy, key);
+            let (target, is_lazy) = (pipe.target, pipe.is_lazy);
+            self.announce(index, target, is_lazy, key);
         }
     }
 
@@ -89,18 +69,18 @@ impl Paths {
     pub(super) fn put(&mut self, index: u32, key: Key, id: u32, wait: Duration) {
         let pipe = &mut self.pipes[index as usize];
         if pipe.push(key, id, wait) {
-            let is_lazy = pipe.is_lazy;
-            self.announce(index, is_lazy, key);
+            let (target, is_lazy) = (pipe.target, pipe.is_lazy);
+            self.announce(index, target, is_lazy, key);
         }
     }
 
-    /// The first packet of pipe `index` arrives at `key`.
+    /// The first packet of pipe `index`, which leads to `target`, arrives at `key`.
     #[inline(never)]
-    fn announce(&mut self, index: u32, is_lazy: bool, key: Key) {
+    fn announce(&mut self, index: u32, target: Target, is_lazy: bool, key: Key) {
         if is_lazy {
-            Lazy::expect_arrival(self, index, key);
+            Lazy::expect_arrival(&mut self.moving, index, target, key);
         } else {
-            Eager::expect_arrival(self, index, key);
+            Eager::expect_arrival(&mut self.moving, index, target, key);
         }
     }
 

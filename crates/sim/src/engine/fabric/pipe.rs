@@ -1,11 +1,25 @@
 //! Pipes: packets in flight, in order of arrival.
 
 use super::access::AccessLink;
-use super::paths::Target;
 use super::ring::Ring;
 use crate::engine::calendar::{Calendar, Timed};
 use crate::engine::event::Key;
 use forebay_core::{Duration, Time};
+
+/// Where a packet goes at the end of a pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// Into the queue of a link.
+    Link(u32),
+    /// To a box, and from there into the queue of its link.
+    BoxForward(u32),
+    /// Off the reverse of a box's link, to the box, and on to the next stop.
+    BoxBackward(u32),
+    /// Into the wireless network, for the crossing of that number.
+    Air(u32),
+    /// To the host at the end of the path.
+    Host,
+}
 
 /// Packets in flight that come from the same place and go to the same place. The time at which a packet
 /// arrives is known when it enters, so only the first one needs an entry in the agenda, however many

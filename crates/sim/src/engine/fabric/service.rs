@@ -84,7 +84,7 @@ impl<A: Advance> Service<'_, A> {
     /// The link is to send its next packet at `time`, unless it does so earlier.
     #[inline(always)]
     fn wake(&mut self, time: Time) {
-        A::expect_free(self.paths, self.link, self.index, time);
+        A::expect_free(&mut self.paths.moving, self.link, self.index, time);
     }
 
     /// A packet is offered to the queue.
@@ -121,7 +121,11 @@ impl<A: Advance> Service<'_, A> {
     #[inline(never)]
     fn send_specially(self, now: Time, id: u32, done_at: Time) {
         let Service { link, paths, hold, users, lost, .. } = self;
-        link.send_specially(id, done_at, Loss { now, hold, users, lost }, paths);
+        let sent = link.send_specially(id, done_at, Loss { now, hold, users, lost });
+        if let Some((arrival, held)) = sent {
+            let cargo = hold.look(id);
+            paths.launch(id, cargo.packet.len, cargo.stop, arrival + held, held);
+        }
     }
 
     /// Fetches what packets touch that arrive next over `pipe`.
