@@ -55,6 +55,7 @@ pub struct Trace {
     /// File with a time and a value on each line, such as `5s 2Mbit`. For a rate also a file of
     /// recorded delivery opportunities, one time in ms a line (the format of mahimahi); it repeats.
     /// A relative name starts from the scenario's folder.
+    #[schemars(extend("format" = "path"))]
     pub trace: String,
     /// Bytes that leave at each opportunity; above 0, at most 1GB. Default 1504B, as in mahimahi.
     #[serde(skip_serializing_if = "Option::is_none")]
