@@ -5,8 +5,8 @@ for the module where the named item is defined, however many `pub use` lie betwe
 is left out. Prints the modules of each circle with the lines that close it. Exit code 1 if there
 is one.
 
-`cargo modules dependencies --acyclic` is not used: to it a child that names its parent closes a
-circle with a parent that exports the child, which is the usual form of a Rust module.
+`cargo modules dependencies --acyclic` is not used: it takes a type and its own method for a circle,
+and a child that names its parent, which is the usual form of a Rust module.
 """
 
 from __future__ import annotations
