@@ -48,7 +48,7 @@ def write(found: Result | Comparison, folder: str | Path, *, report: bool = True
         "summary.json": summary(found),
     }
     if report:
-        from forebay._report import render  # and plotly, which takes its time
+        from forebay._compared.report import render
 
         files["report.html"] = render(found)
     return write_folder(Path(folder), files)
@@ -63,10 +63,10 @@ def write_report(comparison: Comparison, path: str | Path) -> Path:
 
     Example:
         >>> found = forebay.compare(scenario, disciplines=["fifo", "codel"], replications=2)
-        >>> forebay.write_report(found, "lab.html").stat().st_size > 1_000_000
+        >>> forebay.write_report(found, "lab.html").stat().st_size > 300_000
         True
     """
-    from forebay._report import render
+    from forebay._compared.report import render
 
     path = Path(path)
     _disk.write(path, render(comparison))

@@ -9,85 +9,20 @@ from typing import Any
 from rich import box
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Table as Drawn
 from rich.text import Text
 
 from forebay import stats
+from forebay._compared.tables import by_class, measured, of_link
 from forebay.comparison import Comparison
-from forebay.measures import (
-    ABSENT,
-    GAIN,
-    LOSS,
-    MEASURES,
-    QUEUE_DELAY,
-    TAIL_DELAY,
-    Measure,
-    largest,
-    shown_in,
-    text,
-)
-
-_NARROWEST = 5
-"""Columns that the head of a class needs at least."""
-
-
-def blocks(comparison: Comparison) -> list[tuple[Measure, list[list[tuple[str, bool]]]]]:
-    """The comparison as blocks, one for each measure: a row a discipline, a column a class.
-
-    A cell is its text and whether it is to be marked: best of its column, or not distinguishable
-    from the best, in a column where not all are.
-    """
-    result = []
-    for measure in MEASURES:
-        cells = [
-            [comparison.interval(label, class_, measure.key) for class_ in comparison.classes]
-            for label in comparison.labels
-        ]
-        if all(cell is None for row in cells for cell in row):
-            continue
-        shown = shown_in(measure, largest(cell for row in cells for cell in row))
-        marked = {class_: _marked(comparison, class_, measure) for class_ in comparison.classes}
-        rows = [
-            [
-                (text(cell, shown), label in marked[class_])
-                for class_, cell in zip(comparison.classes, row, strict=True)
-            ]
-            for label, row in zip(comparison.labels, cells, strict=True)
-        ]
-        result.append((shown, rows))
-    return result
+from forebay.measures import ABSENT, MEASURES, text
+from forebay.report.page import Table
+from forebay.report.terminal import print_table
 
 
 def print_comparison(console: Console, comparison: Comparison) -> None:
     """Print the comparison: a block for each measure, as many classes beside each other as fit."""
-    parts = blocks(comparison)
-    widths = [
-        max(
-            len(class_),
-            *(len(cell) + 1 for _, rows in parts for cell, _ in (row[at] for row in rows)),
-        )
-        for at, class_ in enumerate(comparison.classes)
-    ]
-    first = max(len(label) for label in comparison.labels)
-    first = max(first + 1, *(len(_head(measure)) for measure, _ in parts))
-    for number_of_page, page in enumerate(_pages(widths, console.width - first)):
-        if number_of_page:
-            console.print()
-        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-        table.add_column("", min_width=first, overflow="fold")
-        for at in page:
-            table.add_column(
-                comparison.classes[at], justify="right", min_width=_NARROWEST, overflow="fold"
-            )
-        for number, (measure, rows) in enumerate(parts):
-            if all(rows[row][at][0] == ABSENT for row in range(len(rows)) for at in page):
-                continue
-            if number:
-                table.add_row()
-            table.add_row(Text(_head(measure), style="bold cyan"))
-            for label, row in zip(comparison.labels, rows, strict=True):
-                table.add_row(Text(f" {label}"), *(_cell(*row[at]) for at in page))
-        console.print(table)
+    print_table(console, by_class(comparison, short=True))
     if len(comparison.seeds) > 1:
         level = f"{100 * comparison.level:g} %"
         console.print(
@@ -95,42 +30,11 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
             "* best of its column, or cannot be distinguished from the best.",
             style="dim",
         )
-    for measure, _ in parts:
+    for measure in measured(comparison):
         if measure.explained:
             console.print(f"{measure.short}: {measure.explained}.", style="dim")
-    print_link(console, comparison)
-
-
-def link_rows(comparison: Comparison) -> list[tuple[str, list[str]]]:
-    """What the compared link itself shows: a title and a cell for each discipline."""
-    labels = comparison.labels
-    rows = [("used, %", [text(comparison.utilization(label), LOSS) for label in labels])]
-    if comparison.baseline is not None:
-        cells = [text(comparison.efficiency(label), GAIN) for label in labels]
-        rows.append((f"efficiency relative to {comparison.baseline}, x", cells))
-    for title, key, measure in (
-        ("mean queue, packets", "mean_packets", QUEUE_DELAY),
-        (f"{QUEUE_DELAY.short}, ms", QUEUE_DELAY.key, QUEUE_DELAY),
-        ("p99 of it, ms", TAIL_DELAY.key, TAIL_DELAY),
-        ("dropped, %", LOSS.key, LOSS),
-    ):
-        rows.append(
-            (title, [text(comparison.queue_interval(each, key), measure) for each in labels])
-        )
-    return rows
-
-
-def print_link(console: Console, comparison: Comparison) -> None:
-    """Print what the compared link itself shows."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column(f"link {comparison.link}", overflow="fold")
-    shown = [row for row in link_rows(comparison) if row[0] != "mean queue, packets"]
-    for title, _ in shown:
-        table.add_column(title, justify="right", min_width=_NARROWEST)
-    for at, label in enumerate(comparison.labels):
-        table.add_row(Text(f" {label}"), *(cells[at] for _, cells in shown))
     console.print()
-    console.print(table)
+    print_table(console, of_link(comparison, short=True))
 
 
 def busiest(summary: dict[str, Any]) -> list[str]:
@@ -148,40 +52,25 @@ def busiest(summary: dict[str, Any]) -> list[str]:
 
 def print_run(console: Console, summary: dict[str, Any]) -> None:
     """Print the summary of one run."""
-    queues = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for head in ("link", "queue"):
-        queues.add_column(head)
-    for head in ("used %", "mean packets", "mean ms", "p99 ms", "loss %"):
-        queues.add_column(head, justify="right")
     shown = busiest(summary)
-    for name in shown:
-        queue = summary["queues"][name]
-        link = summary["links"].get(name, {})
-        numbers = (
-            _number(link.get("utilization"), 100),
-            _number(queue["mean_packets"]),
-            _number(queue["mean_delay_ms"]),
-            _number(queue["p99_delay_ms"]),
-            _number(queue["loss"], 100),
-        )
-        queues.add_row(name, queue["kind"], *numbers)
-    console.print(queues)
+    heads = ["link", "queue", "used %", "mean packets", "mean ms", "p99 ms", "loss %"]
+    print_table(console, Table(heads, [_queue(summary, name) for name in shown]))
     if more := len(summary["queues"]) - len(shown):
         console.print(f"and {more} more, which are used less", style="dim")
-    measured = [
+    console.print()
+    of_classes = summary["classes"]
+    known = [
         measure
         for measure in MEASURES
-        if any(class_.get(measure.key) is not None for class_ in summary["classes"].values())
+        if any(class_.get(measure.key) is not None for class_ in of_classes.values())
     ]
-    classes = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    classes.add_column("class")
-    for measure in measured:
-        classes.add_column(f"{measure.short}, {measure.unit}", justify="right")
-    for name, class_ in summary["classes"].items():
-        classes.add_row(
-            name, *(_number(class_.get(measure.key), measure.scale) for measure in measured)
-        )
-    console.print(classes)
+    rows = [
+        [name, *(_number(class_.get(measure.key), measure.scale) for measure in known)]
+        for name, class_ in of_classes.items()
+    ]
+    heads = ["class", *(f"{measure.short}, {measure.unit}" for measure in known)]
+    print_table(console, Table(heads, rows))
+    console.print()
     simulated = f"{summary['duration_s']:g} s"
     if "cost" in summary:  # A run on real packets has none of these.
         threads = summary["cost"]["threads"]
@@ -196,10 +85,24 @@ def print_run(console: Console, summary: dict[str, Any]) -> None:
     console.print(f"{simulated}; {seed}", style="dim")
 
 
+def _queue(summary: dict[str, Any], name: str) -> list[str]:
+    queue = summary["queues"][name]
+    link = summary["links"].get(name, {})
+    return [
+        name,
+        queue["kind"],
+        _number(link.get("utilization"), 100),
+        _number(queue["mean_packets"]),
+        _number(queue["mean_delay_ms"]),
+        _number(queue["p99_delay_ms"]),
+        _number(queue["loss"], 100),
+    ]
+
+
 def print_kinds(console: Console, catalogue: dict[str, Any]) -> None:
     """Print the name and a line of everything that a scenario can name."""
     for group, title in GROUPS.items():
-        table = Table(box=box.SIMPLE, show_header=False, pad_edge=False, title=title)
+        table = Drawn(box=box.SIMPLE, show_header=False, pad_edge=False, title=title)
         table.title_justify = "left"
         table.title_style = "bold"
         table.add_column(no_wrap=True)
@@ -277,33 +180,6 @@ PARTS = {
     "profiles": "Also a traffic profile",
 }
 """What a name is besides."""
-
-
-def _marked(comparison: Comparison, class_: str, measure: Measure) -> tuple[str, ...]:
-    best = comparison.best(class_, measure)
-    return best if len(best) < len(comparison.labels) and len(comparison.seeds) > 1 else ()
-
-
-def _pages(widths: Sequence[int], room: int) -> list[list[int]]:
-    """Columns shared out over pages, in order, as many a page as fit and at least one."""
-    pages: list[list[int]] = []
-    left = 0
-    for column, width in enumerate(widths):
-        needed = max(width, _NARROWEST) + 2
-        if not pages or needed > left:
-            pages.append([])
-            left = room
-        pages[-1].append(column)
-        left -= needed
-    return pages
-
-
-def _head(measure: Measure) -> str:
-    return f"{measure.short}, {measure.unit}"
-
-
-def _cell(content: str, marked: bool) -> Text:
-    return Text(f"{content}*" if marked else f"{content} ", style="bold green" if marked else "")
 
 
 def _number(value: float | None, scale: float = 1.0) -> str:

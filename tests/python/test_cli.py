@@ -154,7 +154,7 @@ def test_commands_stand_in_the_order_of_their_use() -> None:
 
 def test_commands_need_no_large_library_before_they_run() -> None:
     # Completion and --help wait for these imports.
-    large = "polars numpy scipy pydantic matplotlib plotly optuna"
+    large = "polars numpy scipy pydantic jinja2 markdown_it vl_convert optuna"
     code = f"import sys, forebay._cli; print(sorted(set({large.split()}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -16,7 +16,7 @@ import pytest
 import forebay
 from advice_said import FOLDER
 from forebay import sweep
-from forebay._report import render
+from forebay._compared.report import render
 from forebay.sweep import load, run
 from forebay.sweep.report import write
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium")
 
 # What lies beyond the right edge, or holds more than it shows; drawings are clipped on purpose.
 MEASURE = """<script>
-const drawn = () => document.querySelectorAll(".figure svg.main-svg").length;
+const drawn = () => document.querySelectorAll(".figure svg.marks").length;
 const wait = setInterval(() => {
   if (!drawn()) return;
   clearInterval(wait);
@@ -143,7 +143,7 @@ def test_a_study(axes: int, tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_found(tmp_path: Path) -> None:
-    drawn = '<div class="figure"><svg class="main-svg"></svg></div>'
+    drawn = '<div class="figure"><svg class="marks"></svg></div>'
     wide = f'<!doctype html><body>{drawn}<p style="width: 500px">x</p></body>'
     with pytest.raises(AssertionError):
         assert_fits(wide, tmp_path)

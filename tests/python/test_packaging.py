@@ -59,11 +59,8 @@ def test_the_licences_of_the_crates_that_are_shipped_are_named_and_of_no_others(
 def test_the_conda_recipe_asks_for_what_the_package_needs() -> None:
     recipe = yaml.safe_load((ROOT / "contrib/conda/recipe.yaml").read_text("utf-8"))
     assert recipe["context"]["version"] == VERSION
-    others = {"matplotlib": "matplotlib-base"}
-    wanted = {
-        others.get(found.name, found.name): str(found.specifier)
-        for found in map(Requirement, PROJECT["dependencies"])
-    }
+    needed = map(Requirement, PROJECT["dependencies"])
+    wanted = {found.name: str(found.specifier) for found in needed}
     has = dict(line.split(" ", 1) for line in recipe["requirements"]["run"])
     assert has == {**wanted, "python": PROJECT["requires-python"]}
     (build,) = PROJECT["optional-dependencies"]["build"]

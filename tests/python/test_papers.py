@@ -19,6 +19,7 @@ from forebay._runs import Record, Task, record_of
 from forebay.papers import Data, Part, exactly, library, page, record, run
 from forebay.papers.judge import verdict_of
 from forebay.papers.points import surely, texts
+from forebay.report.table import cell
 from forebay.stats import Interval
 
 RUNNER = CliRunner()
@@ -91,7 +92,7 @@ def test_words_are_found_by_their_headings(tmp_path: Path) -> None:
 
 def test_intervals_in_cells_are_no_finer_than_their_mean() -> None:
     def said(mean: float, half_width: float | None) -> str:
-        return page.cell({"mean": mean, "half_width": half_width})
+        return cell({"mean": mean, "half_width": half_width})
 
     assert said(8.3149, 0.1234) == "8.315 ± 0.12"
     assert said(9.6881, 0.00012) == "9.688 ± 0.001"

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import forebay
+from charts import charts, of
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
@@ -18,28 +18,27 @@ class Reader(HTMLParser):
         self.open: list[str] = []
         self.fetched: list[str] = []
         self.ids: list[str] = []
-        self.scripts: dict[str, str] = {}
+        self.labels: list[str] = []
         self.text = ""
-        self._script: str | None = None
+        self._script = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
         self.fetched += [f"{tag} {key}" for key in ("src", "href", "srcset") if key in values]
         if values.get("id"):
             self.ids.append(str(values["id"]))
-        if tag == "script":
-            self._script = values.get("id") or "main"
+        if "data-label" in values:
+            self.labels.append(str(values["data-label"]))
+        self._script = tag == "script"
         if tag not in VOID:
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
-        self._script = None
+        self._script = False
 
     def handle_data(self, data: str) -> None:
-        if self._script is not None:
-            self.scripts[self._script] = data
-        else:
+        if not self._script:
             self.text += data
 
 
@@ -63,17 +62,19 @@ def test_report_is_whole_and_needs_no_network(scenario_file: Path, tmp_path: Pat
         assert words in reader.text
     assert "forebay compare branch.toml" in reader.text
     assert comparison.runs[-1].result.fingerprint in reader.text
-    data = json.loads(reader.scripts["data"])
-    assert data["labels"] == list(comparison.labels)
-    assert len(data["throughput"]["voice"]["ncq"]["y"]) == 30
-    curve = data["delay"]["voice"]["ncq"]
-    assert curve["y"] == sorted(curve["y"]) and curve["y"][-1] == 1.0
-    assert curve["x"] == sorted(curve["x"])
-    assert len(page) < 3_000_000
+    queue, *others = charts(page)
+    assert [row["s"] for row in queue["data"]["curve"] if row["x"] == 30] == list(comparison.labels)
+    delay, rate = (each for each in others if each["title"] == "voice")
+    assert len(of(rate, "curve", "ncq")) == 30
+    curve = of(delay, "steps", "ncq")
+    share, delays = ([row[axis] for row in curve] for axis in "yx")
+    assert share == sorted(share) and share[-1] == 1.0
+    assert delays == sorted(delays)
+    assert len(page) < 1_000_000
 
 
 def test_names_from_the_scenario_cannot_break_the_page(scenario_file: Path) -> None:
-    from forebay._report import render
+    from forebay._compared.report import render
 
     evil = '</script><img src="http://example.com/x">&'
     scenario = forebay.load(scenario_file).with_("title", evil).with_("traffic[0].name", evil)
@@ -81,11 +82,12 @@ def test_names_from_the_scenario_cannot_break_the_page(scenario_file: Path) -> N
     reader = read(page)
     assert reader.fetched == []
     assert reader.text.count(evil) > 4
-    assert json.loads(reader.scripts["data"])["labels"][1] == evil
+    assert evil in {row["s"] for row in charts(page)[0]["data"]["curve"]}
+    assert evil in reader.labels
 
 
 def test_every_discipline_keeps_its_colour(scenario_file: Path) -> None:
-    from forebay._report import render
+    from forebay._compared.report import render
 
     page = render(forebay.compare(forebay.load(scenario_file), replications=1))
     swatches = re.findall(r'swatch (d\d)"></i>([\w ]+)', page)

@@ -12,12 +12,13 @@ import pytest
 from rich.console import Console
 
 import forebay
-from forebay import _report, comparison
-from forebay._report import render
-from forebay._report.links import links_map
+from charts import chosen, options
+from forebay import comparison
+from forebay._compared import report
+from forebay._compared.links import network
+from forebay._compared.report import render
 from forebay._terminal import busiest, print_run
 from forebay.topology.layout import laid_out
-from test_report_wireless import drawn
 
 RING = """
 title = "A ring"
@@ -91,18 +92,14 @@ def test_every_link_with_a_queue_gets_the_discipline(ring: forebay.Comparison) -
 
 def test_the_map_holds_every_direction(ring: forebay.Comparison) -> None:
     page = render(ring)
-    shown = drawn(page)["network"]
-    assert shown == links_map(ring)
-    assert shown["nodes"] == {"names": list("abcd"), "x": [0, 3, 3, 0], "y": [0, 0, 4, 4]}
-    assert shown["links"] == [
-        [0, 1, "ab", 2e6, 2e6],
-        [1, 2, "bc", 5e6, 1e6],
-        [2, 3, "cd", None, None],
-        [3, 0, "da", 5e6, 5e6],
-    ]
+    found = network(ring)
+    assert found is not None
+    assert found.nodes == {"a": (0, 0), "b": (3, 0), "c": (3, 4), "d": (0, 4)}
+    assert found.titles[:4] == ["a → b", "b → a", "b → c", "c → b"]
+    assert found.rates_bps == [2e6, 2e6, 5e6, 1e6, None, None, 5e6, 5e6]
     for label in ring.labels:
         runs = [run.result.summary for run in ring.runs_of(label)]
-        values = shown["values"][label]
+        values = found.values[label]
         assert {len(each) for each in values.values()} == {8}
         used = sum(run["links"]["ab"]["utilization"] for run in runs) / 2
         assert values["utilization"][0] == pytest.approx(100 * used, rel=1e-3)
@@ -112,13 +109,31 @@ def test_the_map_holds_every_direction(ring: forebay.Comparison) -> None:
         assert values["loss"][0] == pytest.approx(100 * lost, rel=1e-3)
         # Nothing went over the fourth link.
         assert (values["utilization"][6], values["delay"][6]) == (0, None)
-    assert 'id="network"' in page and "every link that has a queue" in page
+    assert "every link that has a queue" in page
+    # What is drawn: each direction from its node to the middle, by the colour of its number.
+    assert list(options(page, "map-by")) == ["utilization", "delay", "loss"]
+    labels = options(page, "map-of")
+    assert list(labels.values()) == list(ring.labels)
+    for at, label in labels.items():
+        [drawn] = chosen(page, **{"map-by": "utilization", "map-of": at})
+        segments = drawn["data"]["segments"]
+        assert [each["told Utilization, %"] for each in segments] == pytest.approx(
+            found.values[label]["utilization"]
+        )
+        first = segments[0]
+        assert [first[end] for end in ("x", "y", "x2", "y2")] == [0, 0, 1.5, 0]
+        assert (first["told "], first["told Capacity"]) == ("a → b", "2 Mbit/s")
+        steps = [sum(value > limit for limit in (20, 40, 60, 80, 95)) for value in
+                 found.values[label]["utilization"] if value is not None]  # fmt: skip
+        assert [each["step"] for each in segments] == steps
+    # The worst are listed, worst first.
+    table = page[page.index("worst directions by utilization") :]
+    assert table.index("a → b") < table.index("d → a")
 
 
 def test_a_link_or_two_need_no_map(scenario_file: Path) -> None:
     page = render(forebay.compare(forebay.load(scenario_file), replications=1))
-    assert drawn(page)["network"] is None
-    assert 'id="network"' not in page
+    assert "The network" not in page and 'id="map-by"' not in page
 
 
 def test_without_positions_trees_stand_in_rings_and_others_apart() -> None:
@@ -212,7 +227,7 @@ def test_long_lists_of_the_configuration_are_cut(
     ring: forebay.Comparison, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "the first" not in render(ring)
-    monkeypatch.setattr(_report, "_ENTRIES", 3)
+    monkeypatch.setattr(report, "_ENTRIES", 3)
     page = render(ring)
     assert "# link: the first 3 of 4; forebay check prints all" in page
     assert "# positions: the first 3 of 4; forebay check prints all" in page

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import re
 from pathlib import Path
@@ -15,10 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 import forebay
+from charts import charts, of
 from forebay import _cli, sweep
 from forebay._engine import ScenarioError
 from forebay.scenario import quantity
-from forebay.suite import catalogue, run
+from forebay.suite import catalogue, results, run
 
 SUITE = catalogue.load("rfc7928")
 TESTS = {test.name: test for test in SUITE.tests}
@@ -149,41 +149,49 @@ def test_it_runs_goes_on_and_reports(tmp_path: Path) -> None:
 
     text = report.read_text("utf-8")
     assert not re.search(r'(src|href)="http', text), "it needs no network"
-    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
-    assert data is not None
-    figures = json.loads(data[1])
-    assert figures["labels"] == ["fifo", "codel"]
-    ledbat, varying = figures["tests"].values()
+    drawn = charts(text)
+    ledbat, varying = results.collect(suite, out)
 
     # The graph of section 2.7, computed anew from the runs.
-    panel = next(p for p in ledbat["trades"] if p["class"] == "ledbat" and "5 ms" in p["setting"])
+    panel = next(p for p in ledbat.trades["ledbat"] if "5 ms" in p.title)
     runs = first.runs.filter(
         (pl.col("discipline") == "codel") & (pl.col("traffic.ledbat.tcp.ledbat.target") == "5ms")
     )
     x = runs["classes.ledbat.mean_delay_ms"].to_numpy() - 50.0
     y = runs["classes.ledbat.goodput_bps"].to_numpy() / 1e6
-    mark = panel["marks"][1]
-    assert mark["median"] == pytest.approx([np.median(x), np.median(y)], rel=1e-4)
-    assert mark["ellipse"] == pytest.approx(
+    assert [each.label for each in panel.regions] == ["fifo", "codel"]
+    region = panel.regions[1]
+    assert region.dot == pytest.approx([np.median(x), np.median(y)], rel=1e-4)
+    assert [region.x, region.y, region.xx, region.xy, region.yy] == pytest.approx(
         [x.mean(), y.mean(), x.var(), ((x - x.mean()) * (y - y.mean())).mean(), y.var()],
         rel=1e-3, abs=1e-6,
     )  # fmt: skip
+    # That is what the page draws.
+    shown = next(
+        each
+        for each in drawn
+        if each["title"] == panel.title
+        and "ledbat" in str(each["spec"])
+        and "middle" in each["data"]
+    )
+    [row] = of(shown, "middle", "codel")
+    assert (row["x"], row["y"]) == region.dot
+    assert len(of(shown, "runs", "codel")) == len(x)
     shares = (runs["classes.ledbat.goodput_bps"] / runs["classes.tcp.goodput_bps"]).to_numpy()
-    assert ledbat["ratios"][0]["lines"][1][0][0] == pytest.approx(shares.mean(), rel=1e-4)
+    fifo, codel = ledbat.shares[0].series
+    assert codel.y[0] == pytest.approx(shares.mean(), rel=1e-4)
     # LEDBAT cannot see TCP behind CoDel, and makes way for it in a deep queue.
-    fifo, codel = (line[0][0] for line in ledbat["ratios"][0]["lines"])
-    assert fifo < 0.1 < codel
+    assert fifo.y[0] is not None and fifo.y[0] < 0.1 < shares.mean()
 
     # Distributions ascend from about nothing; in the slow phase the link gives 10 Mbit/s.
-    for curve in ledbat["curves"]:
-        assert all(np.diff(row).min() >= 0 for row in curve["delays"])
-    slow = next(p for p in varying["trades"] if "10 Mbit/s" in p["setting"])
-    assert 8 < slow["marks"][0]["median"][1] < 10
-    course = varying["course"][0]
-    assert course["time"][-1] == 80
-    late = [
-        rate for time, rate in zip(course["time"], course["rate"], strict=True) if 45 < time < 60
-    ]
+    for curve in ledbat.curves:
+        assert all(np.diff(np.array(row.x, float)).min() >= 0 for row in curve.series)
+    slow = next(p for panels in varying.trades.values() for p in panels if "10 Mbit/s" in p.title)
+    assert slow.regions[0].dot is not None and 8 < slow.regions[0].dot[1] < 10
+    course = varying.course[1].series[0]
+    assert course.x[-1] == 80
+    time, rate = np.array(course.x, float), np.array(course.y, float)
+    late = rate[(time > 45) & (time < 60)]
     assert np.mean(late) > 60, "the fast phase"
 
     # The summary has the table, and for each test its graphs and the RFC's measures.

@@ -2,77 +2,94 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
+from charts import chosen, of, options
 from forebay import ScenarioError, sweep
 from forebay.sweep import report
 from forebay.sweep.store import Store
 from small_study import FLOWS, RATE, TAIL, study
 
 
-def written(folder: Path, **fields: Any) -> tuple[str, dict[str, Any]]:
+def written(folder: Path, **fields: Any) -> tuple[str, dict[str, str]]:
+    """The page, and the numbers of its measures by their titles."""
     sweep.run(study(folder, **fields), folder / "out")
     text = report.write(sweep.results(folder / "out")).read_text(encoding="utf-8")
-    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
-    assert data is not None
-    return text, json.loads(data[1])
+    return text, {title: at for at, title in options(text, "measure").items()}
 
 
 def test_it_draws_the_intervals_and_pairs_of_the_data(tmp_path: Path) -> None:
-    text, figures = written(tmp_path, axis=[RATE, FLOWS], replications=4)
-    assert "4 independent runs</b> of every point" in text
+    text, measures = written(tmp_path, axis=[RATE, FLOWS], replications=4)
+    assert "4 independent runs</strong> of every point" in text
     assert "not complete" not in text
     assert not re.search(r'(src|href)="http', text), "it needs no network"
     data = sweep.results(tmp_path / "out")
-    at = [measure["key"] for measure in figures["measures"]].index(TAIL)
-    assert figures["settings"] == [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
-    assert figures["axes"][0]["numbers"] == [2e6, 1e7]
-    assert figures["axes"][1]["labels"] == ["1", "2", "3"]
-    cells = [cell for row in figures["means"][at] for cell in row]
-    expected = data.intervals(TAIL)
-    assert [cell[0] for cell in cells] == pytest.approx(expected["mean"].to_list(), rel=1e-5)
-    assert [cell[1] for cell in cells] == pytest.approx(expected["half_width"].to_list(), rel=1e-5)
-    fifo, codel = zip(*figures["differences"]["fifo"][at], strict=True)
-    assert set(fifo) == {None}
-    paired = data.differences(TAIL, "fifo")
-    assert [cell[0] for cell in codel] == pytest.approx(paired["mean"].to_list(), rel=1e-5)
-    titles = {measure["title"]: number for number, measure in enumerate(figures["measures"])}
-    pair = f"{titles['bulk: Goodput']},{titles['sensors: 99th percentile delay']}"
-    region = figures["regions"][pair][0][0]
+    tail, axes = measures["sensors: 99th percentile delay, ms"], options(text, "along")
+    # Along the first axis of two steps: a panel for each of three steps on the other.
+    panels = chosen(text, measure=tail, along="0")
+    assert axes["0"] == data.axes[0].name
+    assert [each["title"] for each in panels] == [f"{axes['1']} {step}" for step in "123"]
+    rate, flows = data.columns
+    for flow, panel in zip((1, 2, 3), panels, strict=True):
+        for name in ("fifo", "codel"):
+            rows = of(panel, "line", name)
+            expected = data.intervals(TAIL).filter(
+                pl.col(flows) == flow, pl.col("discipline") == name
+            )
+            assert [row["x"] for row in rows] == [2e6, 1e7]
+            assert expected[rate].to_list() == list(data.axes[0].labels)
+            means, half = expected["mean"].to_list(), expected["half_width"].to_list()
+            assert [row["y"] for row in rows] == pytest.approx(means, rel=1e-5)
+            drawn = [(row["h"] - row["l"]) / 2 for row in rows]
+            assert drawn == pytest.approx(half, rel=1e-2)
+    fifo = next(at for at, name in options(text, "against").items() if name == "fifo")
+    panels = chosen(text, measure=tail, along="0", against=fifo)
+    assert {row["s"] for each in panels for row in each["data"]["line"]} == {"codel"}
+    paired = data.differences(TAIL, "fifo").filter(pl.col("discipline") == "codel")
+    rows = [row for each in panels for row in each["data"]["line"]]
+    assert sorted(row["y"] for row in rows) == pytest.approx(
+        paired["mean"].sort().to_list(), rel=1e-5
+    )
+    # The table has the same at every setting.
+    [part] = re.findall(rf'<template data-key="{tail}">(.*?)</template>', text, re.DOTALL)
+    assert part.count('<tr><th scope="row">') == 6
+    panels = chosen(text, **{"trade-x": measures["bulk: Goodput, kb/s"], "trade-y": tail})
+    region = panels[0]["data"]["regions"][0]
     first = data.regions("classes.bulk.goodput_bps", TAIL).row(0, named=True)
     # Goodput is shown in kb/s.
-    assert region == pytest.approx(
+    assert [region[name] for name in ("x", "y", "xx", "xy", "yy")] == pytest.approx(
         [first["x"] / 1e3, first["y"], first["xx"] / 1e6, first["xy"] / 1e3, first["yy"]], rel=1e-5
     )
 
 
 def test_it_says_how_replications_were_chosen(tmp_path: Path) -> None:
     until = {"key": TAIL, "half_width": "20%", "at_most": 30}
-    text, figures = written(tmp_path, replications=None, until=until)
+    text, measures = written(tmp_path, replications=None, until=until)
     assert f"<code>{TAIL}</code> was at most ±20%" in text
-    assert figures["measures"][figures["first"]]["key"] == TAIL
+    tail = measures["sensors: 99th percentile delay, ms"]
+    assert f'<option value="{tail}" selected>' in text
 
 
 def test_a_single_long_run_shows_batch_means(tmp_path: Path) -> None:
     # One download in a link of its own discipline is steady within seconds.
-    text, figures = written(tmp_path, replications=1, disciplines=["codel"], axis=[])
-    assert "Every point is <b>one run</b>" in text
+    text, measures = written(tmp_path, replications=1, disciplines=["codel"], axis=[])
+    assert "Every point is <strong>one run</strong>" in text
     assert "MSER-5" in text
-    titles = [measure["title"] for measure in figures["measures"]]
-    assert "up: Mean queue, batch means" in titles
-    [[cell]] = figures["means"][titles.index("up: Mean queue, batch means")]
+    [panel] = chosen(text, measure=measures["up: Mean queue, batch means, packets"])
+    [cell] = panel["data"]["line"]
     row = sweep.results(tmp_path / "out").runs.row(0, named=True)
-    assert cell[0] == pytest.approx(row["queues.up.mean_packets.batch_mean"], rel=1e-5)
-    assert cell[1] == pytest.approx(row["queues.up.mean_packets.batch_half_width"], rel=1e-5)
-    assert cell[2] in (10, 20, 30)
-    [[alone]] = figures["means"][titles.index("bulk: Goodput")]
-    assert alone[1] is None
-    assert figures["differences"] == {}
+    assert cell["y"] == pytest.approx(row["queues.up.mean_packets.batch_mean"], rel=1e-5)
+    half = (cell["h"] - cell["l"]) / 2
+    assert half == pytest.approx(row["queues.up.mean_packets.batch_half_width"], rel=1e-3)
+    [panel] = chosen(text, measure=measures["bulk: Goodput, kb/s"])
+    [alone] = panel["data"]["line"]
+    assert "l" not in alone
+    assert "Paired differences" not in text
 
 
 def test_an_unfinished_study_says_so(tmp_path: Path) -> None:
@@ -90,8 +107,15 @@ def test_a_large_study_offers_less_to_choose_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report, "_MOST_NUMBERS", 60)
-    _, figures = written(tmp_path)
+    text, measures = written(tmp_path)
     # Four cells of three numbers each a measure.
-    assert len(figures["measures"]) == 5
-    assert list(figures["differences"]) == ["fifo"]
-    assert len(figures["regions"]) <= 3
+    assert len(measures) == 5
+    assert list(options(text, "against").values()) == ["fifo"]
+    traded = options(text, "trade-x")
+    pairs = [(x, y) for x in traded for y in traded if x < y]
+    drawn = [
+        pair
+        for pair in pairs
+        if chosen(text, **dict(zip(("trade-x", "trade-y"), pair, strict=True)))
+    ]
+    assert len(drawn) <= 3

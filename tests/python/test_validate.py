@@ -188,5 +188,5 @@ def test_sections_of_others_fit_the_page() -> None:
     efficiency = page.record_efficiency(replications.Efficiency(2, 10.0, 5.2, 5.1), "command")
     text = page.assemble({"replications": efficiency, "others": section})
     assert text.index("## Peers") < text.index("## Replications on all cores")
-    assert "| a | b |\n| --- | --- |\n| 1.5 | x\\|y |\n" in text
+    assert "| a | b |\n|---|---|\n| 1.5 | x\\|y |\n" in text
     assert "| 2 threads | 5.2 | 0.96154 |" in text

@@ -217,7 +217,8 @@ def _state(key: str) -> dict[str, Any]:
 
 def _print(found: Mapping[str, Any]) -> None:
     from forebay.papers import record
-    from forebay.papers.page import between, cell
+    from forebay.papers.page import between
+    from forebay.report.table import cell
 
     console = Terminal()
     for study in found["studies"]:

@@ -9,9 +9,10 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from forebay.papers import declare, judge
+from forebay.report import panel
 
 _MADE: dict[tuple[str, str], type] = {
-    ("Figure", "panels"): declare.Panel,
+    ("Figure", "panels"): panel.Panel,
     ("Claim", "judge"): judge.Part,
     ("Statement", "parts"): judge.Part,
     ("Section", "tables"): declare.Table,
@@ -20,7 +21,7 @@ _MADE: dict[tuple[str, str], type] = {
 
 _ALL = (
     *(declare.Paper, declare.StudyFile, declare.Quick, declare.Figure, declare.Claim),
-    *(declare.Section, declare.Statement, declare.Panel, declare.Series, declare.Region),
+    *(declare.Section, declare.Statement, panel.Panel, panel.Series, panel.Region),
     *(declare.Table, judge.Part),
 )
 

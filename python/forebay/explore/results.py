@@ -99,7 +99,7 @@ class Results:
         tell(json.dumps(head | {"done": 1.0, "rows": _rows(found)}))
 
     def _report(self, lanes: Lanes, runs: int, tell: Tell) -> None:
-        from forebay._report import render  # and plotly, which takes its time
+        from forebay._compared.report import render
 
         def told(done: float, address: str | None = None) -> None:
             tell(json.dumps({"type": "reported", "done": done, "address": address}))

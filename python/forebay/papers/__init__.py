@@ -8,17 +8,15 @@ from forebay.papers.declare import (
     Claim,
     Conclusion,
     Figure,
-    Panel,
     Paper,
     Quick,
-    Region,
     Section,
-    Series,
     Statement,
     StudyFile,
     Table,
 )
 from forebay.papers.judge import NotTestable, Part, exactly
+from forebay.report.panel import Panel, Region, Series
 
 __all__ = [
     "Claim",

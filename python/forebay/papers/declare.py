@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from forebay.papers.data import Data
 from forebay.papers.judge import NotTestable, Part
-
-Style = Literal["line", "points", "steps", "bars"]
+from forebay.report.panel import Panel
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,69 +39,6 @@ class StudyFile:
     tables: tuple[str, ...] = ()
     """Tables of every run to keep beside its summary: "queue", "class", "delay", "queue_delay",
     "flows", "flow_series", "transfers". Such a study has a fixed number of replications."""
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """Points of one variant. `x` is numbers, or names for bars."""
-
-    label: str
-    """What the legend calls it."""
-    x: Sequence[float] | Sequence[str]
-    """Numbers, or names for bars."""
-    y: Sequence[float | None]
-    """Means, one for each `x`; None leaves a gap."""
-    low: Sequence[float | None] = ()
-    """Lower ends of the 95 % intervals; empty if there are none."""
-    high: Sequence[float | None] = ()
-    style: Style = "line"
-    """How it is drawn."""
-    stated: bool = False
-    """Whether these are numbers that the paper's text states; drawn as hollow stars."""
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """A joint confidence region of two means, as `StudyData.regions` gives it."""
-
-    label: str
-    """What the legend calls it."""
-    x: float
-    """Mean of the first measure."""
-    y: float
-    """Mean of the second."""
-    xx: float | None
-    """Variance of the first mean; None if it is not known."""
-    xy: float | None
-    """Covariance of the two means."""
-    yy: float | None
-    """Variance of the second mean."""
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """One diagram. Labels name the quantity and its unit."""
-
-    title: str
-    """Heading; may be empty."""
-    x_label: str
-    """Quantity and unit of the horizontal axis."""
-    y_label: str
-    """Quantity and unit of the vertical axis."""
-    series: Sequence[Series] = ()
-    """Curves, points or bars."""
-    regions: Sequence[Region] = ()
-    """Ellipses."""
-    x_range: tuple[float, float] | None = None
-    """Ends of the axis; chosen from the points unless given."""
-    y_range: tuple[float, float] | None = None
-    """Ends of the axis; chosen from the points unless given."""
-    x_log: bool = False
-    """Whether the axis is logarithmic."""
-    y_log: bool = False
-    """Whether the axis is logarithmic."""
-    ordered: bool = False
-    """Whether the series are steps of one parameter, to be coloured from dark to light."""
 
 
 @dataclass(frozen=True, slots=True)

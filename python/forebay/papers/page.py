@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from forebay import _disk
-from forebay.papers import draw, record
+from forebay.papers import record
+from forebay.report import chart, markdown
+from forebay.report.page import Block, Bullets, Figure, Heading, Section, Table, Text
+from forebay.report.panel import read
+from forebay.report.table import cell
 
 IMAGES = "images"
 """Folder of the figures, beside the page."""
@@ -26,7 +30,8 @@ def draw_all(found: Mapping[str, Any], folder: Path) -> None:
     """Draw the figures of a record."""
     _disk.make_folder(folder / IMAGES)
     for figure in found["figures"]:
-        draw.save(figure["panels"], folder / image(found, figure))
+        panels = [read(panel) for panel in figure["panels"]]
+        chart.save(panels, folder / image(found, figure), figure["caption"])
 
 
 def image(found: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
@@ -35,54 +40,72 @@ def image(found: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
 
 
 def text(found: Mapping[str, Any]) -> str:
-    """The page in Markdown: what was found, the figures, the differences, then everything else."""
-    parts = [f"# {found['title']}", found["citation"]]
+    """The page in Markdown."""
+    return f"{markdown.render(blocks(found))}\n"
+
+
+def blocks(found: Mapping[str, Any]) -> Iterator[Block]:
+    """The page: what was found, the figures, the differences, then everything else."""
+    yield Heading(found["title"], 1)
+    yield Text(found["citation"])
     if found["quick"]:
-        parts.append("**A quick run: too few replications to judge by.**")
-    parts += ["## What was found", found.get("found", ""), *_summary(found), *_numbers(found)]
+        yield Text("**A quick run: too few replications to judge by.**")
+    opening = [Text(found.get("found", "")), *_summary(found), *_numbers(found)]
+    yield Section("What was found", opening)
     if found["figures"]:
-        parts.append("## Figures")
-    for figure in found["figures"]:
-        parts.append(f"### Figure {figure['number']}")
-        parts.append(f"![Figure {figure['number']}]({image(found, figure)})")
-        parts.append(f"> {figure['caption']}")
-        parts.append(figure["note"])
+        yield Section(
+            "Figures", [block for each in found["figures"] for block in _figure(found, each)]
+        )
     if found["claims"]:
-        parts += ["## Claims", _RULE]
-    for claim in filter(_more, found["claims"]):
-        parts += _claim(claim)
+        more = [block for each in filter(_more, found["claims"]) for block in _claim(each)]
+        yield Section("Claims", [Text(_RULE), *more])
     if hypotheses := found.get("hypotheses"):
-        parts += ["## Our own hypotheses", _OURS]
-        for claim in hypotheses:
-            parts += _claim(claim, f"> {claim['words']}")
-    parts += ["## Setup", found["setup"], "## Statistics", found["statistics"], _studies(found)]
-    parts.append(_made(found))
+        ours = [block for each in hypotheses for block in _claim(each, f"> {each['words']}")]
+        yield Section("Our own hypotheses", [Text(_OURS), *ours])
+    yield Section("Setup", [Text(found["setup"])])
+    yield Section("Statistics", [Text(found["statistics"]), *_studies(found), Text(_made(found))])
     for section in found["sections"]:
-        parts += [f"## {section['heading']}", section["text"]]
-        parts.append("\n".join(_statement(each) for each in section.get("statements", [])))
-        for table in section["tables"]:
-            if table["heading"]:
-                parts.append(f"### {table['heading']}")
-            if table["text"]:
-                parts.append(table["text"])
-            parts.append(markdown(table["columns"], table["rows"]))
-    return "\n\n".join(part for part in parts if part) + "\n"
+        yield Section(section["heading"], list(_section(section)))
 
 
-def _claim(claim: Mapping[str, Any], words: str = "") -> list[str]:
+def _figure(found: Mapping[str, Any], figure: Mapping[str, Any]) -> Iterator[Block]:
+    name = f"Figure {figure['number']}"
+    panels = [read(panel) for panel in figure["panels"]]
+    yield Heading(name)
+    yield Figure(panels, name, image(found, figure))
+    yield Text(f"> {figure['caption']}")
+    yield Text(figure["note"])
+
+
+def _section(section: Mapping[str, Any]) -> Iterator[Block]:
+    yield Text(section["text"])
+    if statements := section.get("statements"):
+        yield Bullets([_statement(each) for each in statements])
+    for each in section["tables"]:
+        if each["heading"]:
+            yield Heading(each["heading"])
+        yield Text(each["text"])
+        yield _table(each["columns"], each["rows"])
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    return Table(columns, [list(map(cell, row)) for row in rows])
+
+
+def _claim(claim: Mapping[str, Any], words: str = "") -> Iterator[Block]:
     """What is not in the tables of claims and numbers; of a claim that holds, in a line.
 
     Hypotheses are given with their words.
     """
-    parts = [f"### {claim['id']}: {claim['verdict']}", words]
+    yield Heading(f"{claim['id']}: {claim['verdict']}")
+    yield Text(words)
     own = [part for part in claim["parts"] if part.get("stated") is None]
     if own and claim["verdict"] == "reproduced":
-        parts.append(f"{_evidence(own)}.")
+        yield Text(f"{_evidence(own)}.")
     elif own:
-        parts.append(_parts(own, "expected" if words else "paper"))
+        yield Bullets(list(_parts(own, "expected" if words else "paper")))
     if claim["reason"]:
-        parts.append(f"{'Why' if claim['verdict'] == 'differs' else 'Note'}: {claim['reason']}")
-    return parts
+        yield Text(f"{'Why' if claim['verdict'] == 'differs' else 'Note'}: {claim['reason']}")
 
 
 _OURS = (
@@ -103,16 +126,14 @@ def _statement(found: Mapping[str, Any]) -> str:
     parts = found["parts"]
     good = [part for part in parts if part["verdict"] == "reproduced"]
     if len(good) == len(parts):
-        return f"- {found['words']} *({_evidence(parts)})*"
+        return f"{found['words']} *({_evidence(parts)})*"
     bad = "; ".join(
         f"{_quoted(part)}, expected {_range(part['allowed'], part['unit'])}"
         for part in parts
         if part["verdict"] != "reproduced"
     )
     verdict = "does not hold" if found["verdict"] == "differs" else "is not shown"
-    return (
-        f"- ~~{found['words']}~~ **This {verdict}**, {len(good)} of {len(parts)} numbers do: {bad}"
-    )
+    return f"~~{found['words']}~~ **This {verdict}**, {len(good)} of {len(parts)} numbers do: {bad}"
 
 
 def _evidence(parts: Sequence[Mapping[str, Any]]) -> str:
@@ -145,31 +166,28 @@ def _quoted(part: Mapping[str, Any]) -> str:
     return f"{part['what'].rstrip(':')}: {value}" + (f" ({span})" if span else "")
 
 
-def _summary(found: Mapping[str, Any]) -> list[str]:
+def _summary(found: Mapping[str, Any]) -> Iterator[Block]:
     """What the authors conclude, and the claims, each with its verdict."""
-    parts = []
     if conclusions := found.get("conclusions"):
         holds = {"reproduced": "holds", "differs": "does not hold", "not testable": "open"}
         rows = [
             [each["words"], holds[each["verdict"]], _evidence(each["parts"])]
             for each in conclusions
         ]
-        parts.append(markdown(["what the authors conclude", "verdict", "numbers"], rows))
+        yield _table(["what the authors conclude", "verdict", "numbers"], rows)
     rows = [
         [_named(claim), claim["verdict"], _inside(claim), claim["words"]]
         for claim in found["claims"]
     ]
     if rows:
-        counts = record.counts(found)
         plural = {"differs": "differ"}
         said = ", ".join(
             f"{count} {verdict if count == 1 else plural.get(verdict, verdict)}"
-            for verdict, count in counts.items()
+            for verdict, count in record.counts(found).items()
             if count
         )
-        parts.append(f"{len(rows)} claims: {said}.")
-        parts.append(markdown(["claim", "verdict", "in range", "paper"], rows))
-    return parts
+        yield Text(f"{len(rows)} claims: {said}.")
+        yield _table(["claim", "verdict", "in range", "paper"], rows)
 
 
 def _more(claim: Mapping[str, Any]) -> bool:
@@ -187,7 +205,7 @@ def _inside(claim: Mapping[str, Any]) -> str:
     return f"{good}/{len(parts)}" if parts else ""
 
 
-def _numbers(found: Mapping[str, Any]) -> list[str]:
+def _numbers(found: Mapping[str, Any]) -> list[Block]:
     """Every number that the paper states, beside ours and a referee's."""
     stated = record.numbers(found)
     if not stated:
@@ -211,7 +229,7 @@ def _numbers(found: Mapping[str, Any]) -> list[str]:
     if all(part.get("referee") is None for part in stated):
         at = head.index("referee")
         head, rows = head[:at] + head[at + 1 :], [row[:at] + row[at + 1 :] for row in rows]
-    return [told, markdown(head, rows)]
+    return [Text(told), _table(head, rows)]
 
 
 def _error(part: Mapping[str, Any]) -> str:
@@ -231,7 +249,7 @@ def _anchor(claim: Mapping[str, Any]) -> str:
     return f"{claim['id']}-{claim['verdict']}".lower().replace(" ", "-")
 
 
-def _studies(found: Mapping[str, Any]) -> str:
+def _studies(found: Mapping[str, Any]) -> Iterator[Block]:
     rows = [
         [
             f"`{study['name']}`",
@@ -244,24 +262,19 @@ def _studies(found: Mapping[str, Any]) -> str:
         ]
         for study in found["studies"]
     ]
-    if not rows:
-        return ""
-    head = ["study", "about", "points", "runs per point", "first seed"]
-    table = markdown(head, rows)
-    if found.get("missing", []):
-        names = ", ".join(f"`{name}`" for name in found.get("missing", []))
-        return f"{table}\n\nThese studies have not been run yet, and are left out below: {names}."
-    return table
+    if rows:
+        yield _table(["study", "about", "points", "runs per point", "first seed"], rows)
+        if found.get("missing", []):
+            names = ", ".join(f"`{name}`" for name in found["missing"])
+            yield Text(f"These studies have not been run yet, and are left out below: {names}.")
 
 
-def _parts(parts: Sequence[Mapping[str, Any]], whose: str) -> str:
-    lines = []
+def _parts(parts: Sequence[Mapping[str, Any]], whose: str) -> Iterator[str]:
     for part in parts:
         allowed = _range(part["allowed"], part["unit"])
         said = part["paper"]
         paper = said if said.endswith(allowed) else ": ".join(filter(None, (said, allowed)))
-        lines.append(f"- {_quoted(part)}; {whose}: {paper}. *{part['verdict'].capitalize()}*")
-    return "\n".join(lines)
+        yield f"{_quoted(part)}; {whose}: {paper}. *{part['verdict'].capitalize()}*"
 
 
 def _measured(part: Mapping[str, Any]) -> str:
@@ -294,30 +307,3 @@ def _range(allowed: Sequence[float | None], unit: str) -> str:
 
 def _span(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} to {high}"
-
-
-def markdown(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A table in Markdown."""
-    head, *body = (f"| {' | '.join(map(cell, line))} |" for line in (columns, *rows))
-    return "\n".join([head, "|---" * len(columns) + "|", *body])
-
-
-def cell(value: Any) -> str:
-    """A table's cell: four digits, and intervals as mean ± half-width.
-
-    A half-width below the mean's last digit is rounded up to it; one that is nothing but the
-    rounding of floating-point numbers is left out.
-    """
-    if value is None:
-        return ""
-    if isinstance(value, Mapping):
-        if "lower" in value:
-            return f"{cell(value['mean'])} ({cell(value['lower'])} to {cell(value['upper'])})"
-        mean, width = value["mean"], value["half_width"]
-        if not width or width < 1e-9 * abs(mean):
-            return cell(mean)
-        last = 10.0 ** (math.floor(math.log10(abs(mean))) - 3) if mean else 0.0
-        return f"{cell(mean)} ± {max(width, last):.2g}"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return str(value).replace("|", "\\|").replace("\n", " ")

@@ -12,8 +12,9 @@ import polars as pl
 from forebay import stats
 from forebay._engine import ScenarioError
 from forebay.papers.data import Data, Where
-from forebay.papers.declare import Series, Style, Table
+from forebay.papers.declare import Table
 from forebay.papers.judge import Part, exactly, verdict_of
+from forebay.report.panel import Series, Style
 
 Measure = tuple[str | pl.Expr, float]
 """A measure, and the factor that brings it to the unit of its column."""

@@ -17,6 +17,7 @@ from forebay._engine import ScenarioError
 from forebay.papers.data import Data, NotRun
 from forebay.papers.declare import Claim, Conclusion, Figure, Paper, Section, Statement
 from forebay.papers.judge import NotTestable, Part, Verdict, verdict_of
+from forebay.report.panel import plain
 from forebay.sweep import Study
 
 FORMAT = 1
@@ -224,7 +225,7 @@ def _figure(figure: Figure, data: Data) -> dict[str, Any]:
         "number": figure.number,
         "caption": figure.caption,
         "note": figure.note,
-        "panels": [dataclasses.asdict(panel) for panel in panels],
+        "panels": [plain(panel) for panel in panels],
     }
 
 

@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 from forebay import stats, sweep
 from forebay.measures import COMPLETION, GOODPUT, LOSS, MOS, Measure, text
+from forebay.report.panel import Panel, Region, Series, wide
 from forebay.suite.catalogue import Suite, Test, Trade, anchor
 from forebay.sweep import StudyData, tables
 from forebay.sweep.study import Point
 
+DELAY = "queueing delay, ms"
+GOODPUT_LABEL = "goodput, Mbit/s"
 KEPT = ("class", "delay", "queue")
 """Tables of a run that the report draws, of the first replication."""
 QUANTILES = np.concatenate([np.linspace(0, 0.98, 50), [0.985, 0.99, 0.995, 0.998, 1.0]])
@@ -98,8 +101,14 @@ class Outcome:
     anchor: str
     data: StudyData
     settings: tuple[Setting, ...]
-    figures: dict[str, Any]
-    """What the report's script draws, as plain values."""
+    trades: Mapping[str, Sequence[Panel]]
+    """By class, goodput over queueing delay at each setting."""
+    curves: Sequence[Panel]
+    """Distributions of the first run of each point."""
+    course: Sequence[Panel]
+    """Queue and goodput over time of the first run, where conditions change."""
+    shares: Sequence[Panel]
+    """Each ratio over the settings."""
 
 
 def collect(suite: Suite, folder: Path) -> list[Outcome]:
@@ -128,13 +137,16 @@ def _outcome(test: Test, folder: Path) -> Outcome:
         for points in by_setting.values()
     ]
     groups = list(zip([each.title for each in settings], by_setting.values(), strict=True))
-    figures = {
-        "trades": _trades(test, runs, groups),
-        "curves": _curves(test, folder, groups),
-        "course": _course(test, folder),
-        "ratios": _ratios(test, settings),
-    }
-    return Outcome(test, anchor(test), data, tuple(settings), figures)
+    return Outcome(
+        test,
+        anchor(test),
+        data,
+        tuple(settings),
+        _trades(test, runs, groups),
+        list(_curves(test, folder, groups)),
+        _course(test, folder),
+        list(_shares(test, settings)),
+    )
 
 
 def _steps(test: Test, point: Point) -> list[tuple[str, str]]:
@@ -220,18 +232,36 @@ def _classes(test: Test) -> list[str]:
 
 def _trades(
     test: Test, runs: Mapping[str, Samples], groups: Sequence[Group]
-) -> list[dict[str, Any]]:
+) -> dict[str, list[Panel]]:
     """The graphs of section 2.7: runs, their median, and how they spread."""
-    panels = []
+    found: dict[str, list[Panel]] = {}
     for trade in test.trades:
         for title, points in groups:
-            marks = [_mark(runs[point.id], trade) for point in points]
-            if any(marks):
-                panels.append({"class": trade.class_, "setting": title, "marks": marks})
-    return panels
+            named = zip(_labels(test), points, strict=True)
+            regions = [
+                region for name, at in named if (region := _region(name, runs[at.id], trade))
+            ]
+            if regions:
+                delays, rates = (
+                    [v for each in regions for v in each.runs[axis]] for axis in (0, 1)
+                )
+                panel = Panel(title, DELAY, f"goodput of {trade.class_}, Mbit/s", regions=regions,
+                              x_log=wide(delays), y_range=_apart(rates))  # fmt: skip
+                found.setdefault(trade.class_, []).append(panel)
+    return found
 
 
-def _mark(runs: Samples, trade: Trade) -> dict[str, Any] | None:
+def _apart(values: Sequence[float]) -> tuple[float, float] | None:
+    """A range where differences below a hundredth would fill the axis."""
+    least, most = min(values), max(values)
+    return None if most - least >= 0.01 * most else (0.97 * most, 1.01 * most)
+
+
+def _labels(test: Test) -> list[str]:
+    return [label for label, _ in test.study.disciplines]
+
+
+def _region(label: str, runs: Samples, trade: Trade) -> Region | None:
     prefix = f"classes.{trade.class_}"
     delays, goodputs = runs[f"{prefix}.mean_delay_ms"], runs[f"{prefix}.goodput_bps"]
     pairs = np.array(
@@ -243,32 +273,38 @@ def _mark(runs: Samples, trade: Trade) -> dict[str, Any] | None:
     )
     if not len(pairs):
         return None
-    ellipse = None
+    xx = xy = yy = None
     if len(pairs) > 2:
         spread = np.cov(pairs.T, ddof=0)
-        ellipse = _short([*pairs.mean(axis=0), spread[0, 0], spread[0, 1], spread[1, 1]])
-    return {
-        "runs": _short(pairs.T.tolist()),
-        "median": _short(np.median(pairs, axis=0).tolist()),
-        "ellipse": ellipse,
-    }
+        xx, xy, yy = _short([spread[0, 0], spread[0, 1], spread[1, 1]])
+    x, y = _short(pairs.mean(axis=0).tolist())
+    dot_x, dot_y = _short(np.median(pairs, axis=0).tolist())
+    return Region(label, x, y, xx, xy, yy, dot=(dot_x, dot_y), runs=_short(pairs.T.tolist()))
 
 
-def _curves(test: Test, folder: Path, groups: Sequence[Group]) -> list[dict[str, Any]]:
+def _curves(test: Test, folder: Path, groups: Sequence[Group]) -> Iterator[Panel]:
     """Distributions over the packets and over the seconds of the first run of each point."""
     ids = [point.id for point in test.study.points]
     delays = tables.read_first(folder, ids, "delay")
     rates = tables.read_first(folder, ids, "class")
-    panels = []
+    labels, share = _labels(test), QUANTILES.tolist()
     for trade in test.trades:
         for title, points in groups:
-            found = [_delays(delays.get(point.id), trade) for point in points]
-            if all(each is None for each in found):
+            waits = [_delays(delays.get(point.id), trade) for point in points]
+            if all(each is None for each in waits):
                 continue
             seconds = [_rates(rates[point.id], trade, _warmup(test, point)) for point in points]
-            where = {"class": trade.class_, "setting": title}
-            panels.append(where | {"delays": found, "rates": seconds})
-    return panels
+            where = f"{trade.class_}, {title}".removesuffix(", ")
+            log = wide([value for each in waits if each for value in each[5:]])
+            for name, found, log_ in ((DELAY, waits, log), (GOODPUT_LABEL, seconds, False)):
+                series = [
+                    Series(label, each, share, style="curve")
+                    for label, each in zip(labels, found, strict=True)
+                    if each is not None
+                ]
+                of = "packets" if name is DELAY else "seconds"
+                ends = (0.0, 1.02)
+                yield Panel(where, name, f"share of {of}", series, y_range=ends, x_log=log_)
 
 
 def _warmup(test: Test, point: Point) -> float:
@@ -297,53 +333,50 @@ def _rates(table: Samples, trade: Trade, warmup: float) -> list[float]:
     return _short(np.quantile(rates * 1e-6, QUANTILES).tolist())
 
 
-def _course(test: Test, folder: Path) -> list[dict[str, Any]] | None:
+def _course(test: Test, folder: Path) -> list[Panel]:
     """Queue and goodput over time of the first run, where conditions change."""
     if test.evolution is None:
-        return None
+        return []
     step = test.study.axes[0].labels.index(test.evolution)
-    found = []
-    for point in test.study.points:
-        if point.steps[0] != step:
-            continue
+    queues, rates = [], []
+    points = [point for point in test.study.points if point.steps[0] == step]
+    for label, point in zip(_labels(test), points, strict=True):
         queue = tables.read_one(folder, point.id, 1, "queue").filter(
             pl.col("link") == _links(test)[0]
         )
-        rates = tables.read_one(folder, point.id, 1, "class").filter(
+        class_ = tables.read_one(folder, point.id, 1, "class").filter(
             pl.col("class") == test.trades[0].class_
         )
-        found.append(
-            {
-                "time": _short(queue["time_s"].to_list()),
-                "queue": _short(queue["mean_packets"].to_list()),
-                "rate": _short((rates["throughput_bps"] * 1e-6).to_list()),
-            }
-        )
-    return found
+        time = _short(queue["time_s"].to_list())
+        packets = _short(queue["mean_packets"].to_list())
+        rate = _short((class_["throughput_bps"] * 1e-6).to_list())
+        queues.append(Series(label, time, packets, style="curve"))
+        rates.append(Series(label, time, rate, style="curve"))
+    return [
+        Panel("first run", "time, s", "queue, packets", queues, y_range=(0.0, None)),
+        Panel("first run", "time, s", GOODPUT_LABEL, rates, y_range=(0.0, None)),
+    ]
 
 
-def _ratios(test: Test, settings: Sequence[Setting]) -> list[dict[str, Any]]:
+def _shares(test: Test, settings: Sequence[Setting]) -> Iterator[Panel]:
     """Each ratio over the settings, with its intervals."""
-    found = []
+    steps = [setting.steps for setting in settings]
     for number, ratio in enumerate(test.ratios):
         rows = [setting.blocks[-1][1][number].cells for setting in settings]
-        lines = [
-            [
-                [each.interval.mean, each.interval.half_width or 0.0]
-                for each in cells
+        series = []
+        for label, cells in zip(_labels(test), zip(*rows, strict=True), strict=True):
+            known = [
+                (step, each.interval)
+                for step, each in zip(steps, cells, strict=True)
                 if each.interval
             ]
-            for cells in zip(*rows, strict=True)
-        ]
-        found.append(
-            {
-                "title": ratio.title,
-                "axis": ", ".join(axis.name for axis in test.study.axes),
-                "labels": [setting.steps for setting in settings],
-                "lines": [_short(line) for line in lines],
-            }
-        )
-    return found
+            means = _short([found.mean for _, found in known])
+            half = [found.half_width or 0.0 for _, found in known]
+            low = _short([mean - each for mean, each in zip(means, half, strict=True)])
+            high = _short([mean + each for mean, each in zip(means, half, strict=True)])
+            series.append(Series(label, [step for step, _ in known], means, low, high))
+        axis = ", ".join(axis.name for axis in test.study.axes)
+        yield Panel("", axis, ratio.title, series, y_log=True)
 
 
 def _short(values: Sequence[Any]) -> list[Any]:

@@ -1,115 +1,111 @@
-"""What reports of tables have in common: their files, numbers in cells, and a figure a test."""
+"""What the reports of suites have in common: their files, numbers in cells, and a panel."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
-
-from markupsafe import Markup
+from typing import Any
 
 from forebay import _disk, _engine
-from forebay._report import drawn, template
-from forebay.papers import Panel, Series, draw
+from forebay.measures import ABSENT
+from forebay.report import chart, html, markdown
+from forebay.report.page import Block, Facts, Figure, Md, Page, Section, Text
+from forebay.report.panel import Panel, Series
+from forebay.report.table import number
 from forebay.stats import Interval
 from forebay.suite.catalogue import Check, Score, Suite, Test
-from forebay.sweep.report import style
 
 IMAGES = "images"
-ABSENT = "–"
 
 
-class Shown(Protocol):
-    """A test's outcome, as far as every report asks for it."""
-
-    @property
-    def test(self) -> Test:
-        """What was run."""
-
-    @property
-    def anchor(self) -> str:
-        """Its place in the report, and its image's name."""
-
-    @property
-    def runs(self) -> int:
-        """How many runs it has."""
-
-
-Of = TypeVar("Of", bound=Shown)
-
-
-def write(
-    page: str,
-    suite: Suite,
-    outcomes: Sequence[Of],
-    folder: Path,
-    *,
-    said: Mapping[str, Any],
-    panels: Callable[[Of], Iterable[Panel]],
-    plain: Mapping[str, Any],
-    summary: Callable[[Mapping[str, Any], Mapping[str, str]], Iterable[str]],
-    words: Iterable[Callable[..., str]],
-) -> Path:
+def write(page: Page, summary: Sequence[Block], folder: Path, results: Any = None) -> Path:
     """Write `report.html`, `summary.md` with its images and `results.json`.
 
     Args:
-        page: folder of the page.
-        suite: what was run.
-        outcomes: what it came to.
+        page: the report.
+        summary: what stands in documents.
         folder: where to write.
-        said: what the page and the summary say beyond what all do; the command line ("command")
-            and the processor time of the runs ("cpu_seconds") among it.
-        panels: the figure of a test.
-        plain: the results as plain values.
-        summary: paragraphs of the summary, of all that is said and the images by anchor.
-        words: functions that the page calls, by their names.
+        results: the results as plain values, if they are kept.
 
     Returns:
         The report.
     """
     _disk.make_folder(folder / IMAGES)
-    images = {each.anchor: f"{IMAGES}/{suite.name}-{each.anchor}.svg" for each in outcomes}
-    for outcome in outcomes:
-        figure = [dataclasses.asdict(each) for each in panels(outcome)]
-        draw.save(figure, folder / images[outcome.anchor])
-    study = outcomes[0].test.study
-    whole = {
-        "suite": suite,
-        "outcomes": outcomes,
-        "runs": sum(each.runs for each in outcomes),
-        "replications": study.most,
-        "version": _engine.version,
-        **said,
-    }
-    told = (
-        f"`{said['command']}`, forebay {_engine.version}: {whole['runs']} runs, {study.most} of "
+    for figure in _figures(summary):
+        chart.save(figure.panels, folder / figure.image, figure.words)
+    if results is not None:
+        text = json.dumps(results, indent=1, ensure_ascii=False)
+        _disk.write(folder / "results.json", f"{text}\n")
+    _disk.write(folder / "summary.md", f"{markdown.render(summary)}\n")
+    _disk.write(folder / "report.html", html.render(page))
+    return folder / "report.html"
+
+
+def _figures(blocks: Sequence[Block]) -> Iterator[Figure]:
+    """The figures that have files."""
+    for block in blocks:
+        if isinstance(block, Figure) and block.image:
+            yield block
+        if isinstance(block, Section):
+            yield from _figures(block.blocks)
+
+
+def image(suite: str, of: str) -> str:
+    """The file of a figure, from the summary."""
+    return f"{IMAGES}/{suite}-{of}.svg"
+
+
+def lede(suite: Suite, runs: int, compared: str) -> str:
+    """What a report is about."""
+    quick = f" **A quick run: a look, with {suite.tests[0].study.most} runs of each point.**"
+    text = f"{len(suite.compared)} {compared} in {len(suite.tests)} tests, {runs:,} runs."
+    return Md(text + quick * suite.quick)
+
+
+def told(suite: Suite, runs: int, command: str, cpu_seconds: float) -> Text:
+    """What was run, in a sentence."""
+    study = suite.tests[0].study
+    return Text(
+        f"`{command}`, forebay {_engine.version}: {runs} runs, {study.most} of "
         f"each point with seeds {study.seed} to {study.seed + study.most - 1}, "
-        f"{said['cpu_seconds']:.0f} s of processor time."
+        f"{cpu_seconds:.0f} s of processor time."
     )
-    results = json.dumps(plain, indent=1, ensure_ascii=False)
-    _disk.write(folder / "results.json", (results + "\n"))
-    text = "\n\n".join([told, *summary(whole, images)])
-    _disk.write(folder / "summary.md", (text + "\n"))
-    html = template(page).render(
-        **whole,
-        **{each.__name__: each for each in words},
-        style=Markup(style()),
-        drawn={name: drawn(folder / path) for name, path in images.items()},
-    )
-    path = folder / "report.html"
-    _disk.write(path, html)
-    return path
+
+
+def what_was_run(citation: str, command: str, cpu_seconds: float, kept: str) -> Section:
+    """How to repeat it, and where the results are."""
+    facts = [
+        ("Suite", Md(citation)),
+        ("Command", Md(f"`{command}`")),
+        ("forebay", _engine.version),
+        ("Cost", f"{cpu_seconds:.0f} s of processor time"),
+        ("Runs", Md(kept)),
+    ]
+    return Section("What was run", [Facts(facts)])
+
+
+KEPT = (
+    "Seeds, fingerprints and every measure of every run are in `runs/*.parquet` of each test’s "
+    "folder"
+)
+
+
+def heading(test: Test) -> str:
+    """The heading of a test."""
+    return f"{test.section} {test.title}"
+
+
+def with_unit(of: Score | Check) -> str:
+    """A title with its unit."""
+    return f"{of.title}, {of.unit}" if of.unit else of.title
 
 
 def cell(interval: Interval | None, score: Score | Check) -> str:
     """A mean with its interval, as tables show it."""
     if interval is None:
         return ABSENT
-    if interval.half_width is None:
-        return f"{interval.mean:.{score.decimals}f}"
-    return f"{interval.mean:.{score.decimals}f} ±{interval.half_width:.{score.decimals}f}"
+    return str(number(interval.mean, interval.half_width, score.decimals))
 
 
 def ends(interval: Interval | None) -> dict[str, float | None] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import shlex
 from collections.abc import Sequence
@@ -10,16 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
 
 from forebay import _engine, stats
 from forebay.measures import ABSENT
-from forebay.papers import Panel, Series
-from forebay.papers.declare import Style
+from forebay.report import chart
+from forebay.report.page import Cell, Row, Table
+from forebay.report.panel import Panel, Series, Style
+from forebay.report.table import number
+from forebay.report.terminal import print_table
 from forebay.stats import Interval
 from forebay.tune.goal import Bound, Estimate
 from forebay.tune.search import Outcome, Tried
@@ -41,7 +40,7 @@ def print_outcome(
         settings: what was changed in it beforehand, as `--set` takes it.
     """
     plan = outcome.plan
-    console.print(_table(outcome, console.width))
+    print_table(console, _table(outcome))
     ran = sum(tried.estimate is not None for tried in outcome.trials)
     refused = len(outcome.trials) - ran
     search = f"{ran} trials of {plan.replications} runs"
@@ -95,15 +94,15 @@ def _behind(outcome: Outcome) -> str:
     return f"is {_number(size, scale)} {scale.unit} {way} {best.label}".replace("  ", " ")
 
 
-def _table(outcome: Outcome, width: int) -> Table:
-    """What was run again: a row each, or where that is too wide, a column each."""
+def _table(outcome: Outcome) -> Table:
+    """What was run again: a row each."""
     plan, goal = outcome.plan, outcome.plan.goal
     heads = [_parameter(each.path, plan.parameters) for each in plan.parameters]
     scales = {key: _scale(outcome, key) for key in goal.keys}
     heads += [f"{_short(key)}{scale.suffix}" for key, scale in scales.items()]
     if goal.bounds:
         heads.append("bounds")
-    rows = []
+    rows: list[Row] = []
     for tried in (*outcome.candidates, *outcome.beside):
         assert tried.estimate is not None
         cells = [*map(str, tried.values)] or ["" for _ in plan.parameters]
@@ -111,28 +110,9 @@ def _table(outcome: Outcome, width: int) -> Table:
         if goal.bounds:
             cells.append(STANDINGS[tried.estimate.standing(goal)])
         mark = "* " if tried is outcome.best else "= " if tried in outcome.equals else "  "
-        rows.append((f"{mark}{tried.label}", cells, tried is outcome.best))
-    needed = [
-        max(map(len, column)) for column in zip(heads, *(row[1] for row in rows), strict=True)
-    ]
-    needed.append(max(len(name) for name, *_ in rows))
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    if sum(needed) + 2 * (len(needed) - 1) + 1 <= width:
-        for head in ("", *heads):
-            table.add_column(head, no_wrap=True, justify="right" if head in heads else "left")
-        for name, cells, chosen in rows:
-            table.add_row(Text(name), *map(Text, cells), style="bold green" if chosen else "")
-        return table
-    for _ in range(3):
-        table.add_column("", overflow="fold")
-    table.show_header = False
-    for name, cells, chosen in rows:
-        style = "bold green" if chosen else ""
-        lines = [(head, cell) for head, cell in zip(heads, cells, strict=True) if cell]
-        for at, (head, cell) in enumerate(lines):
-            table.add_row(Text("" if at else name), Text(head), Text(cell), style=style)
-        table.add_section()
-    return table
+        name = Cell(f"{mark}{tried.label}", mark="best" if tried is outcome.best else "")
+        rows.append([name, *cells])
+    return Table(["", *heads], rows)
 
 
 def plain(outcome: Outcome, command: str) -> dict[str, Any]:
@@ -195,13 +175,9 @@ def panels(outcome: Outcome) -> list[Panel]:
 
 def draw(outcome: Outcome, path: Path) -> bool:
     """Write the picture as PNG; whether there is anything to draw."""
-    from dataclasses import asdict
-
-    from forebay.papers import draw as drawing
-
     shown = panels(outcome)
     if shown:
-        drawing.save([asdict(panel) for panel in shown], path)
+        chart.save(shown, path, "What was tried")
     return bool(shown)
 
 
@@ -358,15 +334,8 @@ def _number(found: Interval | None, scale: _Scale) -> str:
     """Mean and half-width, to as many places as are known and never as powers of ten."""
     if found is None:
         return ABSENT
-    mean = found.mean * scale.factor
     half = None if found.half_width is None else found.half_width * scale.factor
-    known = max(abs(mean) * 1e-3, (half or abs(mean)) * 0.1) or 1.0
-    places = min(9, max(0, -math.floor(math.log10(known))))
-    shown = f"{mean:.{places}f}"
-    if half is None:
-        return shown
-    # Rounded up, so that what is shown covers at least the interval.
-    return f"{shown} ±{math.ceil(half * 10**places - 1e-6) / 10**places:.{places}f}"
+    return str(number(found.mean * scale.factor, half))
 
 
 def _ends(found: Interval | None) -> dict[str, float | int | None] | None:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from forebay._engine import ScenarioError
+from forebay.report.page import Cell, Table
+from forebay.report.table import cell
+from forebay.report.terminal import print_table
 from forebay.validate import page, replications, runner
-from forebay.validate.page import cell
+from forebay.validate.check import Finding
 from forebay.validate.runner import Outcome
 
 
@@ -32,8 +33,8 @@ class Record:
         if self.outcome is None:
             [table] = self.section["tables"]
             for name, seconds, efficiency in table["rows"]:
-                share = f", efficiency {cell(efficiency)}" if efficiency else ""
-                console.print(f"{name}: {cell(seconds)} s{share}")
+                share = f", efficiency {cell(efficiency, 5)}" if efficiency else ""
+                console.print(f"{name}: {cell(seconds, 5)} s{share}")
             console.print("agrees" if self.passed else f"below {replications.GOAL}: differs")
             return
         _print_findings(console, self.outcome)
@@ -84,27 +85,10 @@ def _print_findings(console: Console, outcome: Outcome) -> None:
     for name in checks:
         findings = [each for each in outcome.findings if each.check.name == name]
         check = findings[0].check
-        table = Table(
-            title=f"{check.title} ({name})", title_justify="left", box=box.SIMPLE_HEAD, expand=False
-        )
-        table.add_column("quantity")
-        for column in ("reference", "ours", "95 % interval", "runs"):
-            table.add_column(column, justify="right")
-        table.add_column("verdict")
-        for each in findings:
-            found = each.interval
-            between = "" if found.low is None else f"{cell(found.low)} to {cell(found.high)}"
-            unit = f", {each.quantity.unit}" if each.quantity.unit else ""
-            table.add_row(
-                each.quantity.name + unit,
-                cell(each.quantity.reference),
-                cell(found.mean),
-                between,
-                str(found.samples),
-                each.verdict,
-                style=None if each.verdict == "agrees" else "bold red",
-            )
-        console.print(table)
+        console.print(f"{check.title} ({name})")
+        heads = ["quantity", "reference", "ours", "95 % interval", "runs", "verdict"]
+        print_table(console, Table(heads, [_row(each) for each in findings]))
+        console.print()
     count, failures = len(outcome.findings), outcome.failures
     console.print(
         f"{count - len(failures)} of {count} quantities agree; {outcome.seconds:.0f} s, "
@@ -112,3 +96,18 @@ def _print_findings(console: Console, outcome: Outcome) -> None:
     )
     for each in failures:
         console.print(f"{each.verdict}: {each.check.name}, {each.quantity.name}", style="bold red")
+
+
+def _row(each: Finding) -> list[Cell]:
+    found = each.interval
+    between = "" if found.low is None else f"{cell(found.low, 5)} to {cell(found.high, 5)}"
+    unit = f", {each.quantity.unit}" if each.quantity.unit else ""
+    texts = (
+        each.quantity.name + unit,
+        cell(each.quantity.reference, 5),
+        cell(found.mean, 5),
+        between,
+        str(found.samples),
+        each.verdict,
+    )
+    return [Cell(text, mark="" if each.verdict == "agrees" else "no") for text in texts]

@@ -16,15 +16,17 @@ the goal are shown with it.
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from forebay import _disk
 from forebay._engine import version
+from forebay.report import markdown
+from forebay.report.page import Block, Bullets, Heading, Section, Table, Text, anchor
+from forebay.report.table import cell
 from forebay.validate import beside, opening, replications
 from forebay.validate.check import Finding, Statistical, Within
 from forebay.validate.replications import Efficiency
@@ -34,16 +36,14 @@ HEAD = """\
 # Validation
 
 How far can you trust forebay's results? The first section gives the answer in two minutes. The
-others have every comparison in full.
-"""
+others have every comparison in full."""
 
 MADE = """\
 ## How this page is made
 
 Every figure comes from the results in `docs/validation/`. `make validate` runs all comparisons that
 are possible on your machine, names the programs that are missing, and writes this page. Equal
-versions and seeds give equal figures on any machine, except for times.
-"""
+versions and seeds give equal figures on any machine, except for times."""
 
 PLURAL = {"agrees": "agree", "differs": "differ", "imprecise": "are imprecise"}
 COLUMNS = ["quantity", "unit", "reference", "ours", "95 % interval", "runs", "error", "verdict"]
@@ -127,23 +127,27 @@ def assemble(documents: Mapping[str, Mapping[str, Any]]) -> str:
     sections = [opening.section(documents)]
     sections += [_with_missed(name, documents) for name in documents]
     sections.sort(key=lambda each: (each["order"], each["section"]))
-    parts = [HEAD]
-    for place, section in enumerate(sections):
-        if place == 1:
-            links = "".join(f"- {_link(each['section'])}\n" for each in sections[1:])
-            parts.append(f"## All comparisons\n\n{links}")
-        parts.append(f"## {section['section']}\n")
-        if "command" in section:
-            known = f"forebay {section['version']}; " if "version" in section else ""
-            parts.append(f"{known}`{section['command']}`.\n")
-        parts.extend(f"{paragraph}\n" for paragraph in section["text"])
-        parts.extend(part for table in section["tables"] for part in _table(table))
-    return "\n".join([*parts, MADE])
+    first, *others = (Section(each["section"], list(_blocks(each))) for each in sections)
+    links = Bullets([_link(each.title) for each in others])
+    blocks = [Text(HEAD), first, Section("All comparisons", [links]), *others, Text(MADE)]
+    return f"{markdown.render(blocks)}\n"
+
+
+def _blocks(section: Mapping[str, Any]) -> Iterator[Block]:
+    if "command" in section:
+        known = f"forebay {section['version']}; " if "version" in section else ""
+        yield Text(f"{known}`{section['command']}`.")
+    yield from map(Text, section["text"])
+    for each in section["tables"]:
+        if each["heading"]:
+            yield Heading(each["heading"])
+        yield Text(each["text"])
+        yield Table(each["columns"], [[cell(value, 5) for value in row] for row in each["rows"]])
 
 
 def _link(heading: str) -> str:
     """A link to a heading of the page."""
-    return f"[{heading}](#{re.sub(r'[^a-z0-9 -]', '', heading.lower()).replace(' ', '-')})"
+    return f"[{heading}](#{anchor(heading)})"
 
 
 def _with_missed(name: str, documents: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -154,20 +158,6 @@ def _with_missed(name: str, documents: Mapping[str, Mapping[str, Any]]) -> Mappi
     # With rules of their own, ns-2 and ns-3 have reasons in place of decisions.
     table = None if name == "peers" else opening.missed(rows)
     return section if table is None else {**section, "tables": [table, *section["tables"]]}
-
-
-def _table(table: Mapping[str, Any]) -> list[str]:
-    head = [f"### {table['heading']}\n"] if table["heading"] else []
-    text = [f"{table['text']}\n"] if table["text"] else []
-    lines = [table["columns"], ["---"] * len(table["columns"]), *table["rows"]]
-    return [*head, *text, "".join(f"| {' | '.join(map(cell, line))} |\n" for line in lines)]
-
-
-def cell(value: Any) -> str:
-    """A table's cell."""
-    if isinstance(value, float):
-        return f"{value:.5g}"
-    return str(value).replace("|", "\\|")
 
 
 def write(folder: Path, page: Path) -> None:
@@ -226,7 +216,7 @@ def _rows(findings: Sequence[Finding]) -> list[list[Any]]:
             head = f"**{last.title}** (`{last.name}`; {last.source}; seeds {_seeds(last.seeds)})"
             rows.append([head, *[""] * (len(COLUMNS) - 1)])
         found = finding.interval
-        between = "" if found.low is None else f"{cell(found.low)} to {cell(found.high)}"
+        between = "" if found.low is None else f"{cell(found.low, 5)} to {cell(found.high, 5)}"
         error = "" if finding.error != finding.error else f"{finding.error * 100:+.2f} %"
         rows.append(
             [

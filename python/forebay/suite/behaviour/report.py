@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
-from forebay import _disk, _engine
-from forebay._report import drawn, template
-from forebay.papers import Panel, Series, draw
-from forebay.papers.page import markdown
+from forebay import _engine
+from forebay.report.page import Cell, Figure, Legend, Md, Page, Section, Table, Text, anchor
+from forebay.report.panel import Panel, Series
+from forebay.suite import tables
 from forebay.suite.behaviour.case import Case
 from forebay.suite.behaviour.trace import State
-from forebay.sweep.report import style
 
-IMAGE = "images"
 Found = Sequence[tuple[Case, Mapping[str, Any]]]
+COURSES = ("data in flight, BDP", "BBR.max_bw, bandwidths", "state, 0 to 6")
+"""What the figure has of each course."""
 
 
 def write(suite: Mapping[str, Any], found: Found, folder: Path, command: str) -> Path:
@@ -35,27 +30,28 @@ def write(suite: Mapping[str, Any], found: Found, folder: Path, command: str) ->
     Returns:
         The report.
     """
-    _disk.make_folder(folder / IMAGE)
-    image = f"{IMAGE}/{suite['name']}-courses.svg"
-    draw.save([dataclasses.asdict(panel) for panel in _panels(found)], folder / image)
     spent = sum(each["cpu_seconds"] for _, each in found)
-    held = sum(holds(each) for _, each in found)
-    said = {
-        "suite": suite,
-        "cases": [(case, each, verdict(each)) for case, each in found],
-        "held": held,
-        "states": list(State),
-        "version": _engine.version,
-        "command": command,
-        "cpu_seconds": spent,
-    }
-    _disk.write(folder / "results.json", _plain(suite, found))
-    _disk.write(folder / "summary.md", _summary(said, image))
-    html = template("suite/behaviour").render(
-        **said, style=Markup(style()), drawn=drawn(folder / image)
+    held = f"{sum(holds(each) for _, each in found)} of {len(found)} cases hold"
+    quick = " **A quick run: the first path of each case alone.**" if suite["quick"] else ""
+    about = Md(f"`{suite['control']}`: {held}.{quick}")
+    states = ", ".join(f"{each.value} {each.name}" for each in State)
+    table = Table(["Case", "Title", "Verdict"], list(_glance(found)), "Verdicts", words=3)
+    figure = Figure(list(_panels(found)), "Courses", tables.image(suite["name"], "courses"))
+    legend = Text(f"States in the figure: {states}.")
+    cases = [_case(case, each) for case, each in found]
+    kept = "The verdicts and numbers as plain values are in `results.json`."
+    blocks = [
+        Section("At a glance", [table, Legend(COURSES), figure, legend]),
+        *cases,
+        tables.what_was_run(suite["citation"], command, spent, kept),
+    ]
+    page = Page(suite["title"], "Suite", about, blocks, COURSES)
+    told = Text(
+        f"`{command}`, forebay {_engine.version}, control `{suite['control']}`: {held}; "
+        f"{spent:.0f} s of processor time."
     )
-    _disk.write(folder / "report.html", html)
-    return folder / "report.html"
+    summary = [told, table, figure, legend, *cases]
+    return tables.write(page, summary, folder, _plain(suite, found))
 
 
 def holds(each: Mapping[str, Any]) -> bool:
@@ -71,7 +67,8 @@ def verdict(each: Mapping[str, Any]) -> str:
     return f"does not hold on {len(paths) - sum(paths)} of {len(paths)} paths"
 
 
-def _plain(suite: Mapping[str, Any], found: Found) -> str:
+def _plain(suite: Mapping[str, Any], found: Found) -> dict[str, Any]:
+    """What the report says, as plain values."""
     cases = [
         {
             "number": case.number,
@@ -82,58 +79,46 @@ def _plain(suite: Mapping[str, Any], found: Found) -> str:
         }
         for case, each in found
     ]
-    plain = {**suite, "version": _engine.version, "cases": cases}
-    return json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
+    return {**suite, "version": _engine.version, "cases": cases}
 
 
 def _panels(found: Found) -> Iterator[Panel]:
-    """Data in flight and the bandwidth estimate, on the first path of cases with a course."""
+    """Data in flight, the bandwidth estimate and the state, on the first path of each case."""
     for case, each in found:
         course = next((out["course"] for out in each["outcomes"] if out["course"]), None)
         if course is not None:
-            flight = Series(
-                "data in flight, BDP", course["time"], course["inflight"], style="steps"
-            )
-            rate = Series(
-                "BBR.max_bw, bandwidths", course["time"], course["bandwidth"], style="steps"
-            )
-            state = Series("state, 0 to 6", course["time"], course["state"], style="steps")
-            yield Panel(f"{case.number}: {course['title']}", "time, s", "", [flight, rate, state])
+            columns = zip(COURSES, ("inflight", "bandwidth", "state"), strict=True)
+            series = [
+                Series(label, course["time"], course[name], style="steps")
+                for label, name in columns
+            ]
+            yield Panel(f"{case.number}: {course['title']}", "time, s", "", series)
 
 
-def _summary(said: Mapping[str, Any], image: str) -> str:
-    suite, cases = said["suite"], said["cases"]
-    rows = [[f"[{case.number}](#{_anchor(case)})", case.title, found] for case, _, found in cases]
-    parts = [
-        f"`{said['command']}`, forebay {said['version']}, control `{suite['control']}`: "
-        f"{said['held']} of {len(cases)} cases hold; {said['cpu_seconds']:.0f} s of processor "
-        "time.",
-        markdown(["Case", "Title", "Verdict"], rows),
-        f"![Courses]({image})",
-        "States in the figure: " + ", ".join(f"{each.value} {each.name}" for each in State) + ".",
-    ]
-    for case, each, found in cases:
-        parts.append(f"## {_heading(case)}")
-        parts.append(f"{case.asks} **{found[0].upper()}{found[1:]}.**")
-        if case.note:
-            parts.append(case.note)
-        parts.append(markdown(["Path", "Check", "Number", "Threshold", ""], list(_rows(each))))
-    return "\n\n".join(parts) + "\n"
+def _glance(found: Found) -> Iterator[list[Cell | str]]:
+    for case, each in found:
+        link = Md(f"[{case.number}](#{anchor(_heading(case))})")
+        yield [link, case.title, Cell(verdict(each), mark="" if holds(each) else "no")]
+
+
+def _case(case: Case, each: Mapping[str, Any]) -> Section:
+    words = verdict(each)
+    blocks = [Text(Md(f"{case.asks} **{words[0].upper()}{words[1:]}.**"))]
+    if case.note:
+        blocks.append(Text(Md(case.note)))
+    heads = ["Path", "Check", "Number", "Threshold", ""]
+    table = Table(heads, list(_rows(each)), f"Checks of case {case.number}", words=5)
+    return Section(_heading(case), [*blocks, table])
 
 
 def _heading(case: Case) -> str:
     return f"Case {case.number}: {case.title}"
 
 
-def _anchor(case: Case) -> str:
-    """What a link to the heading names."""
-    return re.sub(r"[^\w -]", "", _heading(case).lower()).replace(" ", "-")
-
-
-def _rows(each: Mapping[str, Any]) -> Iterator[list[str]]:
+def _rows(each: Mapping[str, Any]) -> Iterator[list[Cell | str]]:
     for out in each["outcomes"]:
         for at, check in enumerate(out["checks"]):
             own = " (ours)" if check["derived"] else ""
-            mark = "holds" if check["holds"] else "**does not hold**"
+            held = Cell("holds") if check["holds"] else Cell("does not hold", mark="no")
             place = out["path"] if at == 0 else ""
-            yield [place, check["what"], check["number"], f"{check['threshold']}{own}", mark]
+            yield [place, check["what"], check["number"], f"{check['threshold']}{own}", held]

@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from forebay import _engine
-from forebay.papers import Panel
-from forebay.papers.page import markdown
+from forebay.measures import ABSENT
+from forebay.report.page import (
+    Bullets,
+    Cell,
+    Figure,
+    Fold,
+    Group,
+    Legend,
+    Md,
+    Page,
+    Row,
+    Section,
+    Table,
+    Text,
+    anchor,
+)
 from forebay.suite import tables
 from forebay.suite.catalogue import Check, Suite
-from forebay.suite.requirements.verdicts import Cell, Found, Line, Outcome
-from forebay.suite.tables import ABSENT, cell, ends, panel
+from forebay.suite.requirements.verdicts import Cell as Judged
+from forebay.suite.requirements.verdicts import Found, Line, Outcome
+from forebay.suite.tables import cell, ends, panel, with_unit
 
 SIGNS = {"holds": "✓", "does not hold": "✗", "open": "?", "does not apply": "–", "not judged": ""}
 """Verdicts in the matrix."""
+
+
+_SIGNS = (
+    "✓ means that a check holds in all settings, ✗ that it does not hold in some (their number "
+    "follows), ? that it is open in some, and – that it does not apply. The numbers are the "
+    "smallest and the largest mean over the settings."
+)
 
 
 def write(
@@ -34,21 +56,31 @@ def write(
     Returns:
         The report.
     """
-    return tables.write(
-        "suite/requirements",
-        suite,
-        outcomes,
-        folder,
-        said={
-            "queues": suite.compared,
-            "counts": {name: counted(outcomes, name) for name in suite.compared},
-            "command": command,
-            "cpu_seconds": cpu_seconds,
-        },
-        panels=_panels,
-        plain=results(suite, outcomes),
-        summary=_summary,
-        words=(asked, bounds, number, shown),
+    runs = sum(each.runs for each in outcomes)
+    tests = [_test(suite, each) for each in outcomes]
+    matrix = Section("Verdicts", [Text(_SIGNS), _matrix(suite, outcomes)])
+    kept = f"{tables.KEPT}; the verdicts as plain values in `results.json`."
+    shown = [
+        Section("How to read this", [Text(_reading(suite))], card=True),
+        matrix,
+        Legend(suite.compared),
+        *tests,
+        tables.what_was_run(suite.citation, command, cpu_seconds, kept),
+    ]
+    about = tables.lede(suite, runs, "queue disciplines")
+    page = Page(suite.title, "Suite", about, shown, suite.compared)
+    summary = [tables.told(suite, runs, command, cpu_seconds), matrix, *tests]
+    return tables.write(page, summary, folder, results(suite, outcomes))
+
+
+def _reading(suite: Suite) -> str:
+    return Md(
+        "A check **holds (✓)** in a setting if the whole 95 % Student interval over "
+        f"**{suite.tests[0].study.most} seeds** is within its bounds. It **does not hold (✗)** if "
+        "the interval is outside. It is **open (?)** if the interval contains a bound, and **does "
+        "not apply (–)** if the setting does not have what the check is about. A queue gets the "
+        "worst verdict of all settings, with the number of settings that have it. Numbers are the "
+        "smallest and the largest mean."
     )
 
 
@@ -93,7 +125,7 @@ def asked(check: Check) -> str:
     return f"{bounds(None, check)}{unit}{packets}{runs}{' (ours)' if check.own else ''}"
 
 
-def shown(found: Cell, check: Check) -> str:
+def shown(found: Judged, check: Check) -> str:
     """A cell of the matrix: the verdict, in how many settings, and between which means."""
     count = sum(each.verdict == found.verdict for each in found.asked)
     where = f" {count} of {len(found.asked)}" if found.verdict in ("does not hold", "open") else ""
@@ -140,62 +172,56 @@ def _plain(line: Line) -> dict[str, Any]:
     }
 
 
-def _panels(outcome: Outcome) -> Iterator[Panel]:
-    """A panel a check: the settings by their numbers, a curve a queue."""
-    for line in outcome.lines:
-        unit = f", {line.check.unit}" if line.check.unit else ""
-        settings = zip(*(each.found for each in line.cells.values()), strict=True)
-        rows = [
-            {name: found.interval for name, found in zip(line.cells, each, strict=True)}
-            for each in settings
-        ]
-        yield panel(f"{line.check.title}{unit}", list(line.cells), rows)
-
-
-def _summary(said: Mapping[str, Any], images: Mapping[str, str]) -> Iterator[str]:
-    yield "## Verdicts"
-    yield (
-        "✓ means that a check holds in all settings, ✗ that it does not hold in some (their number "
-        "follows), ? that it is open in some, and – that it does not apply. The numbers are the "
-        "smallest and the largest mean over the settings."
-    )
-    yield _matrix(said)
-    for outcome in said["outcomes"]:
-        yield from _test(outcome, said["queues"], images[outcome.anchor])
-
-
-def _matrix(said: Mapping[str, Any]) -> str:
-    queues = said["queues"]
-    rows = []
-    for outcome in said["outcomes"]:
+def _matrix(suite: Suite, outcomes: Sequence[Outcome]) -> Table:
+    rows: list[Row] = []
+    for outcome in outcomes:
         for line in outcome.lines:
-            cells = [shown(line.cells[name], line.check) for name in queues]
-            held = [
-                f"**{text}**" if line.cells[name].verdict == "does not hold" else text
-                for name, text in zip(queues, cells, strict=True)
-            ]
+            link = Md(f"[{line.check.section}](#{anchor(tables.heading(line.test))})")
             title = f"{line.test.title}: {line.check.title}; {asked(line.check)}"
-            rows.append([line.check.section, title, *held])
-    counts = [" / ".join(map(str, said["counts"][name])) for name in queues]
+            cells = [_verdict(line, name) for name in suite.compared]
+            rows.append([link, Cell(title), *cells])
+    counts = [" / ".join(map(str, counted(outcomes, name))) for name in suite.compared]
     rows.append(["", "checks that hold / are open / do not hold", *counts])
-    return markdown(["Section", "Check", *queues], rows)
+    return Table(["Section", "Check", *suite.compared], rows, "Verdicts", words=2)
 
 
-def _test(outcome: Outcome, queues: Sequence[str], image: str) -> Iterator[str]:
-    test = outcome.test
-    yield f"## {test.section} {test.title}"
-    yield test.about
+def _verdict(line: Line, name: str) -> Cell:
+    """A cell of the matrix, marked if the check does not hold."""
+    found = line.cells[name]
+    text = shown(found, line.check)
+    if found.verdict == "does not hold":
+        return Cell(text, mark="no")
+    return Cell(text, mark="absent" if found.verdict == "does not apply" else "")
+
+
+def _test(suite: Suite, outcome: Outcome) -> Section:
+    test, queues = outcome.test, suite.compared
+    asks, panels = [], []
+    rows: list[Row | Group] = []
     for line in outcome.lines:
         check = line.check
         absent = f" {check.absent}" if check.absent else ""
-        yield f"- {check.section}: {check.asks} *{check.title}*: {asked(check)}.{absent}"
-    yield f"![{test.title}]({image})"
-    rows = []
-    for line in outcome.lines:
-        unit = f", {line.check.unit}" if line.check.unit else ""
-        rows.append([f"**{line.check.title}{unit}**", *[""] * len(queues)])
-        settings = zip(*(line.cells[name].found for name in queues), strict=True)
+        asks.append(Md(f"{check.section}: {check.asks} *{check.title}*: {asked(check)}.{absent}"))
+        settings = list(zip(*(line.cells[name].found for name in queues), strict=True))
+        of_panel = [
+            {name: found.interval for name, found in zip(queues, founds, strict=True)}
+            for founds in settings
+        ]
+        panels.append(panel(with_unit(check), list(queues), of_panel))
+        rows.append(Group(with_unit(check)))
         for at, founds in enumerate(settings, 1):
-            cells = [number(found, line.check) for found in founds]
-            rows.append([f"{at} {founds[0].setting}".rstrip(), *cells])
-    yield markdown(["Setting", *queues], rows)
+            cells = [
+                Cell(number(found, check), mark="no" if found.verdict == "does not hold" else "")
+                for found in founds
+            ]
+            rows.append([f"{at} {founds[0].setting}".rstrip(), bounds(founds[0], check), *cells])
+    table = Table(["Setting", "Allowed", *queues], rows, f"Numbers of {test.title}")
+    return Section(
+        tables.heading(test),
+        [
+            Text(Md(test.about)),
+            Bullets(asks),
+            Figure(panels, test.title, tables.image(suite.name, outcome.anchor)),
+            Fold("Numbers", [table]),
+        ],
+    )

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from forebay import _engine
-from forebay.papers import Panel
-from forebay.papers.page import markdown
+from forebay.measures import ABSENT
+from forebay.report.page import (
+    Cell,
+    Figure,
+    Fold,
+    Group,
+    Legend,
+    Md,
+    Page,
+    Row,
+    Section,
+    Table,
+    Text,
+    anchor,
+)
 from forebay.suite import tables
 from forebay.suite.catalogue import Suite
 from forebay.suite.league import Line, Outcome
-from forebay.suite.tables import ABSENT, cell, ends, panel
+from forebay.suite.tables import cell, ends, panel, with_unit
 
 
 def write(
@@ -30,22 +43,32 @@ def write(
     Returns:
         The report.
     """
-    return tables.write(
-        "suite/ranking",
-        suite,
-        outcomes,
-        folder,
-        said={
-            "controls": suite.compared,
-            "lines": [line for outcome in outcomes for line in outcome.lines],
-            "counts": dict(zip(suite.compared, _counts(suite, outcomes), strict=True)),
-            "command": command,
-            "cpu_seconds": cpu_seconds,
-        },
-        panels=_panels,
-        plain=results(suite, outcomes),
-        summary=_summary,
-        words=(cell, ranked),
+    runs = sum(each.runs for each in outcomes)
+    tests = [_test(suite, each) for each in outcomes]
+    league = Section("League table", [_league(suite, outcomes)])
+    kept = f"{tables.KEPT}; the league table as plain values in `results.json`."
+    shown = [
+        Section("How to read this", [Text(_reading(suite))], card=True),
+        league,
+        Legend(suite.compared),
+        *tests,
+        tables.what_was_run(suite.citation, command, cpu_seconds, kept),
+    ]
+    about = tables.lede(suite, runs, "congestion controls")
+    page = Page(suite.title, "Suite", about, shown, suite.compared)
+    summary = [tables.told(suite, runs, command, cpu_seconds), league, *tests]
+    return tables.write(page, summary, folder, results(suite, outcomes))
+
+
+def _reading(suite: Suite) -> str:
+    return Md(
+        f"Every ± is a 95 % Student interval over **{suite.tests[0].study.most} seeds**, which are "
+        "the same for every control. Each line of the league table is a score, averaged over the "
+        "settings of its test. The number in parentheses is the rank: one more than the number of "
+        "controls that are better. A control is better if a paired t test at 5 %, corrected by "
+        "Holm for all pairs of the line, finds a difference, and if this is large enough to "
+        "matter. Controls with the same rank need not be equal, but these runs do not distinguish "
+        "them. Marked cells: no control is better."
     )
 
 
@@ -116,49 +139,44 @@ def _is_last(line: Line, control: str) -> bool:
     )
 
 
-def _panels(outcome: Outcome) -> Iterator[Panel]:
-    for detail in outcome.details:
-        unit = f", {detail.score.unit}" if detail.score.unit else ""
-        controls = list(outcome.lines[0].means)
-        rows = [row for _, row in detail.rows]
-        yield panel(f"{detail.score.title}{unit}", controls, rows)
-
-
-def _summary(said: Mapping[str, Any], images: Mapping[str, str]) -> Iterator[str]:
-    yield "## League table"
-    yield _league(said)
-    for outcome in said["outcomes"]:
-        yield from _test(outcome, said["controls"], images[outcome.anchor])
-
-
-def _league(said: Mapping[str, Any]) -> str:
-    controls = said["controls"]
-    rows = []
-    for line in said["lines"]:
-        unit = f", {line.score.unit}" if line.score.unit else ""
+def _league(suite: Suite, outcomes: Sequence[Outcome]) -> Table:
+    lines = [line for outcome in outcomes for line in outcome.lines]
+    rows: list[Row] = []
+    for line in lines:
+        link = Md(f"[{line.test.section}](#{anchor(tables.heading(line.test))})")
+        title = f"{line.test.title}: {with_unit(line.score)}, {line.score.better} is better"
         cells = [
-            f"**{ranked(line, name)}**" if name in line.best else ranked(line, name)
-            for name in controls
+            Cell(ranked(line, name), mark="best" if name in line.best else "")
+            for name in suite.compared
         ]
-        title = f"{line.test.title}: {line.score.title}{unit}, {line.score.better} is better"
-        rows.append([line.test.section, title, *cells])
-    best = [f"{said['counts'][name][0]} / {said['counts'][name][1]}" for name in controls]
-    rows.append(
-        ["", f"lines of {len(rows)} in which no control is better / no control is worse", *best]
-    )
-    return markdown(["Section", "Score", *controls], rows)
+        rows.append([link, Cell(title), *cells])
+    best = [f"{best} / {last}" for best, last in _counts(suite, outcomes)]
+    last = f"lines of {len(lines)} in which no control is better / no control is worse"
+    rows.append(["", last, *best])
+    return Table(["Section", "Score", *suite.compared], rows, "League table", words=2)
 
 
-def _test(outcome: Outcome, controls: Sequence[str], image: str) -> Iterator[str]:
-    test = outcome.test
-    yield f"## {test.section} {test.title}"
-    yield f"{test.about} RFC 9743: {test.requirement}."
-    yield f"![{test.title}]({image})"
-    rows = []
+def _test(suite: Suite, outcome: Outcome) -> Section:
+    test, controls = outcome.test, suite.compared
+    panels = [
+        panel(
+            with_unit(detail.score), list(outcome.lines[0].means), [row for _, row in detail.rows]
+        )
+        for detail in outcome.details
+    ]
+    rows: list[Row | Group] = []
     for detail in outcome.details:
-        unit = f", {detail.score.unit}" if detail.score.unit else ""
-        rows.append([f"**{detail.score.title}{unit}**", *[""] * len(controls)])
+        rows.append(Group(with_unit(detail.score)))
         for number, (title, row) in enumerate(detail.rows, 1):
             cells = [cell(row.get(name), detail.score) for name in controls]
             rows.append([f"{number} {title}".rstrip(), *cells])
-    yield markdown(["Setting", *controls], rows)
+    table = Table(["Setting", *controls], rows, f"Numbers of {test.title}")
+    image = tables.image(suite.name, outcome.anchor)
+    return Section(
+        tables.heading(test),
+        [
+            Text(Md(f"{test.about} RFC 9743: {test.requirement}.")),
+            Figure(panels, test.title, image),
+            Fold("Numbers", [table]),
+        ],
+    )

@@ -1,0 +1,1 @@
+"""What is made of a comparison: its tables, its maps and its report."""
