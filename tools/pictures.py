@@ -82,8 +82,13 @@ def reports() -> None:
         forebay_("import", towns, "--load", "36Gbit", "--scale", "0.01", cwd=folder)
         for picture, scenario, size, part in (
             ("report", EXAMPLE, (1240, 1235), None),
-            ("map", folder / "towns.toml", (1100, 1090), "section[aria-labelledby=links]"),
-            ("wireless", EXAMPLE.with_name("sensors.toml"), (1160, 480), "#map"),
+            ("map", folder / "towns.toml", (1100, 1090), "section[aria-labelledby=the-network]"),
+            (
+                "wireless",
+                EXAMPLE.with_name("sensors.toml"),
+                (1160, 480),
+                "[data-words^='Map of the stations']",
+            ),
         ):
             forebay_("compare", scenario, "--out", folder / picture, cwd=folder)
             width, height = size

@@ -86,6 +86,14 @@ def test_names_from_the_scenario_cannot_break_the_page(scenario_file: Path) -> N
     assert evil in reader.labels
 
 
+def test_what_has_no_data_is_not_drawn(scenario_file: Path) -> None:
+    from forebay._compared.report import render
+
+    scenario = forebay.load(scenario_file).with_("duration", "2ms").with_("warmup", "1ms")
+    drawn = charts(render(forebay.compare(scenario, disciplines=["fifo"], replications=1)))
+    assert all(any(each["data"].values()) for each in drawn)
+
+
 def test_every_discipline_keeps_its_colour(scenario_file: Path) -> None:
     from forebay._compared.report import render
 

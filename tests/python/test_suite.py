@@ -196,7 +196,7 @@ def test_it_runs_goes_on_and_reports(tmp_path: Path) -> None:
 
     # The summary has the table, and for each test its graphs and the RFC's measures.
     summary = (out / "summary.md").read_text("utf-8")
-    assert "| 8.2.6 |" in summary and "## 5.4 Less-than-best-effort sender" in summary
+    assert "| [8.2.6](#826-" in summary and "## 5.4 Less-than-best-effort sender" in summary
     images = re.findall(r"!\[.*\]\((images/rfc7928-.*\.svg)\)", summary)
     assert len(images) == 2
     assert all((out / image).stat().st_size > 10_000 for image in images)

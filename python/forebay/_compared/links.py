@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -139,9 +140,9 @@ def _map(found: Network, label: str, measure: str, told: Mapping[str, Sequence[A
     steps = MEASURES[measure].steps
     few = len(found.nodes) <= FEW
     thin = 0.7 if len(found.ends) > 800 else 1.6 if few else 1.0
-    joined = [end for pair in found.ends for end in pair]
     # A link counts twice, there and back.
-    shown = [node for node in found.nodes if few or joined.count(node) > 2]
+    joined = Counter(end for pair in found.ends for end in pair)
+    shown = [node for node in found.nodes if few or joined[node] > 2]
     return Map(
         "",
         label,

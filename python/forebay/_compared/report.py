@@ -128,16 +128,19 @@ def _tables(comparison: Comparison) -> Iterator[Block]:
 def _figures(comparison: Comparison) -> Iterator[Block]:
     first = f"replication 1 (seed {comparison.seeds[0]})"
     yield Legend(comparison.labels)
-    yield Text(
-        "Point at a curve to see its values. Drag to move, scroll with Ctrl to zoom.", small=True
+    how = (
+        "Point at a curve to see its values. Drag to move, scroll with Ctrl to zoom, double click "
+        "to see everything."
     )
+    yield Text(how, small=True)
     yield Heading("Queue length over time")
     yield Text(
         f"Mean packets in the queue of {comparison.link}, {first}. "
         "The grey part is the warm-up, which is not measured.",
         small=True,
     )
-    yield Figure([queue_panel(comparison)], "Queue length over time for each discipline")
+    queue = _with_data([queue_panel(comparison)])
+    yield Figure(queue, "Queue length over time for each discipline")
     yield Heading("Delay of each class")
     yield Text(
         "Share of packets that arrived within a time, all replications together. "

@@ -38,7 +38,7 @@ CONFIG: Spec = {
         "tickSize": 4,
         "titlePadding": 8,
     },
-    "axisX": {"grid": False},
+    "axisX": {"grid": False, "labelSeparation": 6},
     "title": {
         "anchor": "start",
         "color": "var(--ink)",

@@ -122,13 +122,12 @@ def _short(value: Any) -> Any:
 
 def _moved(spec: Spec, large: bool) -> Spec:
     """The specification of a diagram that is moved by the pointer and zoomed by the wheel."""
-    axes = [layer["encoding"].get(axis, {}) for layer in spec["layer"] for axis in "xy"]
-    if any(axis.get("type") == "nominal" for axis in axes):
+    layers = [dict(layer) for layer in spec["layer"]]
+    data = next((layer for layer in layers if "name" in layer["data"]), None)
+    if data is None or "nominal" in (data["encoding"][axis]["type"] for axis in "xy"):
         return spec
     wheel = "wheel!" if large else "wheel![event.ctrlKey || event.metaKey]"
     select = {"type": "interval", "translate": _DRAG, "zoom": wheel}
-    layers = [dict(layer) for layer in spec["layer"]]
-    data = next(layer for layer in layers if "name" in layer["data"])
     data["params"] = [{"name": "part", "select": select, "bind": "scales"}]
     return spec | {"layer": layers}
 

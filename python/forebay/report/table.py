@@ -18,7 +18,8 @@ def number(mean: float, half: float | None = None, decimals: int | None = None) 
         decimals: how many to show; as many as are known unless given.
     """
     if decimals is None:
-        known = max(abs(mean) * 1e-3, (half or abs(mean)) * 0.1) or 1.0
+        known = max(abs(mean) * 1e-3, half * 0.1) if half else abs(mean) * 5e-3
+        known = known or 1.0
         decimals = min(9, max(0, -math.floor(math.log10(known))))
         if half is not None:
             # Rounded up, so that what is shown covers at least the interval.

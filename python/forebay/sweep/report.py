@@ -324,13 +324,11 @@ class Charts:
         }
         other = (
             "Choose two different measures. A pair that is not in the report, which would grow too "
-            "large, is given by forebay.study.load(...).regions."
+            "large, is given by forebay.sweep.results(...).regions."
         )
         yield Choice(("trade-x", "trade-y"), parts, [Text(other, small=True)])
         if (left := len(self.settings) - _MOST_PANELS) > 0:
-            text = (
-                f"{left} more settings are not drawn; forebay.study.load(...).regions gives them."
-            )
+            text = f"{left} more settings are not drawn; forebay.sweep.results(...).regions gives them."
             yield Text(text, small=True)
 
     def means(self, each: Shown) -> Cells:
