@@ -289,7 +289,7 @@ def _map(found: Map, looks: Looks) -> View:
         rings = [each for each in found.ways if each.ring is not None]
         add("rings", map(_ring, rings), dashed | {"strokeDash": [2, 3], "strokeWidth": 1}, order)
         add("ways", map(_way, found.ways), dashed | {"strokeDash": [6, 4]}, order)
-        tip = {"type": "point", "shape": "arrow", "filled": True, "size": 160, "opacity": 1}
+        tip = POINT | {"shape": "M-.6 .7L0 -1L.6 .7Z", "size": 130, "clip": False}
         turned = {"angle": {"field": "angle", "type": "quantitative", "scale": None}}
         add("tips", map(_tips, found.ways), tip | {"color": "var(--quiet)"}, turned)
     many = found.segments

@@ -8,7 +8,7 @@
   document.head.append(library);
 
   const buttons = [...document.querySelectorAll(".legend button")];
-  const options = { mode: "vega-lite", config: data.config, renderer: "svg", actions: false, hover: false, tooltip: false, defaultStyle: false };
+  const options = { mode: "vega-lite", config: data.config, renderer: "svg", actions: false, hover: false, tooltip: false, defaultStyle: false, logLevel: 1 };
   const hidden = new Set();
   const views = new Map();
   const make = (tag, fields, ...children) => {
@@ -35,7 +35,10 @@
       padding: 10, params: [{ name: "shown", value: shownOf(spec) }],
     };
     views.set(element, null);
-    const { view } = await vegaEmbed(element, whole, options);
+    // Vega names the element that it draws into itself.
+    const inner = make("div", { ariaHidden: "true" });
+    element.append(inner);
+    const { view } = await vegaEmbed(inner, whole, options);
     views.set(element, view);
     hover(element, view, spec, datasets);
   }

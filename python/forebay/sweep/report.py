@@ -328,8 +328,8 @@ class Charts:
         )
         yield Choice(("trade-x", "trade-y"), parts, [Text(other, small=True)])
         if (left := len(self.settings) - _MOST_PANELS) > 0:
-            text = f"{left} more settings are not drawn; forebay.sweep.results(...).regions gives them."
-            yield Text(text, small=True)
+            how = "forebay.sweep.results(...).regions gives them"
+            yield Text(f"{left} more settings are not drawn; {how}.", small=True)
 
     def means(self, each: Shown) -> Cells:
         """Mean, half-width and number of samples."""
