@@ -250,7 +250,7 @@ def test_what_stands_beside_is_never_worse_and_called_so(scenario: Path) -> None
         said = screen.getvalue()
         assert max(len(line.rstrip()) for line in said.splitlines()) <= width
         assert "Best: prio (*), which was not tuned." in said
-        assert "it is 0.426 ±0.000 Mb/s below prio" in " ".join(said.split())
+        assert "it is 0.434 ±0.000 Mb/s below prio" in " ".join(said.split())
         assert "e+0" not in said and "…" not in said
         for shown in ("* prio", "68ms", "4.476", "up goodput, Mb/s", "fails"):
             assert shown in said

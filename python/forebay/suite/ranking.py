@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from forebay import _engine
@@ -13,9 +12,7 @@ from forebay.report.page import (
     Figure,
     Fold,
     Group,
-    Legend,
     Md,
-    Page,
     Row,
     Section,
     Table,
@@ -28,36 +25,16 @@ from forebay.suite.league import Line, Outcome
 from forebay.suite.tables import cell, ends, panel, with_unit
 
 
-def write(
-    suite: Suite, outcomes: Sequence[Outcome], folder: Path, command: str, cpu_seconds: float
-) -> Path:
-    """Write `report.html`, `summary.md` with its images and `results.json`.
-
-    Args:
-        suite: what was run.
-        outcomes: what it came to.
-        folder: where to write.
-        command: the command line.
-        cpu_seconds: processor time that the runs took.
-
-    Returns:
-        The report.
-    """
-    runs = sum(each.runs for each in outcomes)
-    tests = [_test(suite, each) for each in outcomes]
-    league = Section("League table", [_league(suite, outcomes)])
-    kept = f"{tables.KEPT}; the league table as plain values in `results.json`."
-    shown = [
-        Section("How to read this", [Text(_reading(suite))], card=True),
-        league,
-        Legend(suite.compared),
-        *tests,
-        tables.what_was_run(suite.citation, command, cpu_seconds, kept),
-    ]
-    about = tables.lede(suite, runs, "congestion controls")
-    page = Page(suite.title, "Suite", about, shown, suite.compared)
-    summary = [tables.told(suite, runs, command, cpu_seconds), league, *tests]
-    return tables.write(page, summary, folder, results(suite, outcomes))
+def report(suite: Suite, outcomes: Sequence[Outcome]) -> tables.Report:
+    """The report of its tests."""
+    return tables.Report(
+        "congestion controls",
+        sum(each.runs for each in outcomes),
+        _reading(suite),
+        Section("League table", [_league(suite, outcomes)]),
+        [_test(suite, each) for each in outcomes],
+        results=results(suite, outcomes),
+    )
 
 
 def _reading(suite: Suite) -> str:

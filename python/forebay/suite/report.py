@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forebay.report.page import (
@@ -15,9 +14,7 @@ from forebay.report.page import (
     Fold,
     Group,
     Heading,
-    Legend,
     Md,
-    Page,
     Row,
     Section,
     Table,
@@ -41,44 +38,17 @@ OF_CLASSES = ("goodput", "loss", "99th percentile queueing delay", "jitter (RFC 
               "voice quality, MOS")  # fmt: skip
 
 
-def write(
-    suite: Suite, outcomes: Sequence[Outcome], folder: Path, command: str, cpu_seconds: float
-) -> Path:
-    """Write `report.html`, and `summary.md` with its images.
-
-    Args:
-        suite: what was run.
-        outcomes: what it came to.
-        folder: where to write.
-        command: the command line.
-        cpu_seconds: processor time that the runs took.
-
-    Returns:
-        The report.
-    """
-    labels = list(outcomes[0].data.disciplines)
-    runs = sum(each.data.runs.height for each in outcomes)
-    glance = Section("At a glance", [Text(_GLANCE), _glance(labels, outcomes)])
-    page = Page(
-        suite.title,
-        "Suite",
-        tables.lede(suite, runs, "disciplines"),
-        [
-            Section("How to read this", [Text(_reading(suite))], card=True),
-            glance,
-            Legend(labels),
-            *(Section(_heading(each), list(_test(each, labels))) for each in outcomes),
-            tables.what_was_run(suite.citation, command, cpu_seconds, f"{tables.KEPT}."),
-        ],
-        labels,
+def report(suite: Suite, outcomes: Sequence[Outcome]) -> tables.Report:
+    """The report of its tests."""
+    labels = list(suite.compared)
+    return tables.Report(
+        "disciplines",
+        sum(each.data.runs.height for each in outcomes),
+        _reading(suite),
+        Section("At a glance", [Text(_GLANCE), _glance(labels, outcomes)]),
+        [Section(_heading(each), list(_test(each, labels))) for each in outcomes],
+        [Text(_ELLIPSES), *(_in_short(each, suite, labels) for each in outcomes)],
     )
-    summary = [
-        tables.told(suite, runs, command, cpu_seconds),
-        Text(_ELLIPSES),
-        glance,
-        *(_in_short(each, suite, labels) for each in outcomes),
-    ]
-    return tables.write(page, summary, folder)
 
 
 _GLANCE = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from forebay._engine import ScenarioError
 from forebay._runs.folder import claim
-from forebay.suite import catalogue, league, ranking, report, requirements, results
+from forebay.suite import catalogue, league, ranking, report, requirements, results, tables
 from forebay.suite.behaviour import run as behaviour
 from forebay.suite.catalogue import Suite
 from forebay.suite.requirements import verdicts
@@ -80,10 +80,12 @@ def run(
     several.run(studies, folder, kept, jobs, tell, replications=1)
     spent = several.spent(folder, studies)
     if suite.compares == "controls":
-        return ranking.write(suite, league.collect(suite, folder), folder, command, spent)
-    if suite.compares == "requirements":
-        return requirements.write(suite, verdicts.collect(suite, folder), folder, command, spent)
-    return report.write(suite, results.collect(suite, folder), folder, command, spent)
+        found = ranking.report(suite, league.collect(suite, folder))
+    elif suite.compares == "requirements":
+        found = requirements.report(suite, verdicts.collect(suite, folder))
+    else:
+        found = report.report(suite, results.collect(suite, folder))
+    return tables.write(suite, found, folder, command, spent)
 
 
 def _made_for(suite: Suite) -> dict[str, Any]:

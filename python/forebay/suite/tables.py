@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from forebay import _disk, _engine
 from forebay.measures import ABSENT
 from forebay.report import chart, html, markdown
-from forebay.report.page import Block, Facts, Figure, Md, Page, Section, Text
+from forebay.report.page import Block, Facts, Figure, Legend, Md, Page, Section, Text
 from forebay.report.panel import Panel, Series
 from forebay.report.table import number
 from forebay.stats import Interval
@@ -19,18 +20,61 @@ from forebay.suite.catalogue import Check, Score, Suite, Test
 IMAGES = "images"
 
 
-def write(page: Page, summary: Sequence[Block], folder: Path, results: Any = None) -> Path:
-    """Write `report.html`, `summary.md` with its images and `results.json`.
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a suite of one kind has to say."""
+
+    compared: str
+    """What is compared, in words."""
+    runs: int
+    reading: str
+    """How to read it."""
+    opening: Section
+    """All tests at a glance."""
+    tests: Sequence[Section]
+    in_short: Sequence[Block] = ()
+    """The tests in the summary; those of the page unless given."""
+    results: Any = None
+    """The same as plain values, if they are kept."""
+
+
+def write(suite: Suite, report: Report, folder: Path, command: str, cpu_seconds: float) -> Path:
+    """Write `report.html`, `summary.md` with its images and, of some kinds, `results.json`.
 
     Args:
-        page: the report.
-        summary: what stands in documents.
+        suite: what was run.
+        report: what it came to.
         folder: where to write.
-        results: the results as plain values, if they are kept.
+        command: the command line.
+        cpu_seconds: processor time that the runs took.
 
     Returns:
         The report.
     """
+    study = suite.tests[0].study
+    told = Text(
+        f"`{command}`, forebay {_engine.version}: {report.runs} runs, {study.most} of "
+        f"each point with seeds {study.seed} to {study.seed + study.most - 1}, "
+        f"{cpu_seconds:.0f} s of processor time."
+    )
+    quick = f" **A quick run: a look, with {study.most} runs of each point.**" * suite.quick
+    count = f"{len(suite.compared)} {report.compared} in {len(suite.tests)} tests"
+    plain = "; its numbers as plain values are in `results.json`" if report.results else ""
+    blocks = [
+        Section("How to read this", [Text(report.reading)], card=True),
+        report.opening,
+        Legend(suite.compared),
+        *report.tests,
+        what_was_run(suite.citation, command, cpu_seconds, f"{KEPT}{plain}."),
+    ]
+    about = Md(f"{count}, {report.runs:,} runs.{quick}")
+    page = Page(suite.title, "Suite", about, blocks, suite.compared)
+    summary = [told, report.opening, *(report.in_short or report.tests)]
+    return save(page, summary, folder, report.results)
+
+
+def save(page: Page, summary: Sequence[Block], folder: Path, results: Any = None) -> Path:
+    """Write a page, a summary with its images, and results if they are kept."""
     _disk.make_folder(folder / IMAGES)
     for figure in _figures(summary):
         chart.save(figure.panels, folder / figure.image, figure.words)
@@ -54,23 +98,6 @@ def _figures(blocks: Sequence[Block]) -> Iterator[Figure]:
 def image(suite: str, of: str) -> str:
     """The file of a figure, from the summary."""
     return f"{IMAGES}/{suite}-{of}.svg"
-
-
-def lede(suite: Suite, runs: int, compared: str) -> str:
-    """What a report is about."""
-    quick = f" **A quick run: a look, with {suite.tests[0].study.most} runs of each point.**"
-    text = f"{len(suite.compared)} {compared} in {len(suite.tests)} tests, {runs:,} runs."
-    return Md(text + quick * suite.quick)
-
-
-def told(suite: Suite, runs: int, command: str, cpu_seconds: float) -> Text:
-    """What was run, in a sentence."""
-    study = suite.tests[0].study
-    return Text(
-        f"`{command}`, forebay {_engine.version}: {runs} runs, {study.most} of "
-        f"each point with seeds {study.seed} to {study.seed + study.most - 1}, "
-        f"{cpu_seconds:.0f} s of processor time."
-    )
 
 
 def what_was_run(citation: str, command: str, cpu_seconds: float, kept: str) -> Section:

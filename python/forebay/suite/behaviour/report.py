@@ -51,7 +51,7 @@ def write(suite: Mapping[str, Any], found: Found, folder: Path, command: str) ->
         f"{spent:.0f} s of processor time."
     )
     summary = [told, table, figure, legend, *cases]
-    return tables.write(page, summary, folder, _plain(suite, found))
+    return tables.save(page, summary, folder, _plain(suite, found))
 
 
 def holds(each: Mapping[str, Any]) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from forebay import _engine
@@ -15,9 +14,7 @@ from forebay.report.page import (
     Figure,
     Fold,
     Group,
-    Legend,
     Md,
-    Page,
     Row,
     Section,
     Table,
@@ -41,36 +38,16 @@ _SIGNS = (
 )
 
 
-def write(
-    suite: Suite, outcomes: Sequence[Outcome], folder: Path, command: str, cpu_seconds: float
-) -> Path:
-    """Write `report.html`, `summary.md` with its images and `results.json`.
-
-    Args:
-        suite: what was run.
-        outcomes: what it came to.
-        folder: where to write.
-        command: the command line.
-        cpu_seconds: processor time that the runs took.
-
-    Returns:
-        The report.
-    """
-    runs = sum(each.runs for each in outcomes)
-    tests = [_test(suite, each) for each in outcomes]
-    matrix = Section("Verdicts", [Text(_SIGNS), _matrix(suite, outcomes)])
-    kept = f"{tables.KEPT}; the verdicts as plain values in `results.json`."
-    shown = [
-        Section("How to read this", [Text(_reading(suite))], card=True),
-        matrix,
-        Legend(suite.compared),
-        *tests,
-        tables.what_was_run(suite.citation, command, cpu_seconds, kept),
-    ]
-    about = tables.lede(suite, runs, "queue disciplines")
-    page = Page(suite.title, "Suite", about, shown, suite.compared)
-    summary = [tables.told(suite, runs, command, cpu_seconds), matrix, *tests]
-    return tables.write(page, summary, folder, results(suite, outcomes))
+def report(suite: Suite, outcomes: Sequence[Outcome]) -> tables.Report:
+    """The report of its tests."""
+    return tables.Report(
+        "queue disciplines",
+        sum(each.runs for each in outcomes),
+        _reading(suite),
+        Section("Verdicts", [Text(_SIGNS), _matrix(suite, outcomes)]),
+        [_test(suite, each) for each in outcomes],
+        results=results(suite, outcomes),
+    )
 
 
 def _reading(suite: Suite) -> str:
