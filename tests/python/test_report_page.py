@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,6 +98,22 @@ def opened(file: Path) -> Iterator[Page]:
         drawn(page)
         yield page
         assert said == [file.as_uri()]
+
+
+def test_other_threads_go_on_while_the_library_is_made() -> None:
+    ticks, ended = 0, threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not ended.wait(0.001):
+            ticks += 1
+
+    other = threading.Thread(target=tick)
+    other.start()
+    html._library.__wrapped__()
+    ended.set()
+    other.join()
+    assert ticks > 20
 
 
 def drawn(page: Page) -> None:

@@ -56,7 +56,8 @@ class Results:
 
     def _beside(self, act: Callable[[Lanes, int, Tell], None], runs: int, tell: Tell) -> None:
         """Do what takes long in a thread of its own, for the lanes as they are."""
-        if not self._busy.acquire(blocking=False):
+        # Who has just said that it ended is about to let go.
+        if not self._busy.acquire(timeout=0.5):
             raise ScenarioError("a comparison is being run; wait for its end")
         lanes = self._stage.lanes()
 

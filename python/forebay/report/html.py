@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
@@ -151,7 +153,14 @@ def _resource(name: str) -> str:
 @cache
 def _library() -> str:
     """Vega-Lite and what it needs, compressed; the browser unpacks it."""
-    import vl_convert
+    # In a process of its own: vl-convert holds Python's lock for a second or two, for which the
+    # server of `forebay explore` would stand still.
+    done = subprocess.run([sys.executable, "-c", _BUNDLE], stdout=subprocess.PIPE, check=True)
+    return base64.b64encode(gzip.compress(done.stdout, mtime=0)).decode()
 
-    whole = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return base64.b64encode(gzip.compress(whole.encode(), mtime=0)).decode()
+
+_BUNDLE = """\
+import sys, vl_convert
+bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+sys.stdout.buffer.write(bundle.encode())
+"""
