@@ -125,6 +125,7 @@
     const part = make("div", {}, (parts.find(each => each.dataset.key === key) ?? parts.at(-1)).content.cloneNode(true));
     parent.append(part);
     fill(part);
+    idle(rest);
   }
   for (const select of document.querySelectorAll("select")) {
     select.addEventListener("change", () => choices.filter(each => each.dataset.of.split(" ").includes(select.id)).forEach(choose));
