@@ -16,6 +16,7 @@ from forebay.papers.declare import (
     Table,
 )
 from forebay.papers.judge import NotTestable, Part, exactly
+from forebay.papers.numbers import Sources
 from forebay.report.panel import Panel, Region, Series
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Region",
     "Section",
     "Series",
+    "Sources",
     "Statement",
     "StudyFile",
     "Table",

@@ -126,6 +126,15 @@ class Data:
             raise ScenarioError(f'study "{name}": no replication has both {first} and {second}')
         return found
 
+    def samples(self, name: str, key: str | pl.Expr, where: Where | None) -> dict[int, float]:
+        """A measure of every replication of one point that has it.
+
+        Raises:
+            ScenarioError: no run, or more than one point, has these values.
+        """
+        pairs = zip(*self._samples(name, key, where), strict=True)
+        return {run: value for run, value in pairs if value is not None}
+
     def _samples(
         self, name: str, key: str | pl.Expr, where: Where | None
     ) -> tuple[list[int], list[float | None]]:

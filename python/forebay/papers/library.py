@@ -15,6 +15,7 @@ from typing import Any
 
 from forebay import _disk, _written, scenario, sweep
 from forebay._engine import ScenarioError
+from forebay.papers import written
 from forebay.papers.declare import Paper, StudyFile
 from forebay.scenario import Scenario
 from forebay.sweep import Study
@@ -27,7 +28,7 @@ RESULTS = "results.json"
 
 def names() -> list[str]:
     """The papers that there are."""
-    return sorted(path.parent.name.replace("_", "-") for path in LIBRARY.glob("*/paper.py"))
+    return sorted(path.parent.name.replace("_", "-") for path in LIBRARY.glob("*/paper.*"))
 
 
 def folder_of(key: str) -> Path:
@@ -39,7 +40,7 @@ def folder_of(key: str) -> Path:
     if key in names():
         return LIBRARY / key.replace("-", "_")
     path = Path(key)
-    if (path / "paper.py").is_file():
+    if (path / "paper.toml").is_file() or (path / "paper.py").is_file():
         return path.resolve()
     raise ScenarioError(
         f'there is no paper "{key}"; one of {", ".join(names())}, or the path of a folder with a '
@@ -60,9 +61,14 @@ def load(key: str) -> Paper:
     spec = ModuleSpec(package, None, is_package=True)
     spec.submodule_search_locations = [str(folder)]
     sys.modules[package] = module_from_spec(spec)
-    paper: Paper = import_module(f"{package}.paper").PAPER
-    _check(paper, str(folder / "paper.py"))
-    return paper
+    if (folder / "paper.toml").is_file():
+        own = (folder / "measures.py").is_file()
+        paper = written.read(folder, import_module(f"{package}.measures") if own else None)
+        _check(paper, str(folder / "paper.toml"))
+        return paper
+    found: Paper = import_module(f"{package}.paper").PAPER
+    _check(found, str(folder / "paper.py"))
+    return found
 
 
 def kept(key: str) -> dict[str, Any] | None:
@@ -86,6 +92,7 @@ def read(declared: StudyFile, folder: Path, quick: bool, settings: Sequence[str]
         OSError: it cannot be read.
     """
     path = folder / declared.file
+    folder = path.parent
     document = _written.load(path)
     if quick:
         document = _shortened(document, declared, folder)

@@ -1,0 +1,351 @@
+"""Numbers as data: what to measure at which points of which study.
+
+Claims, figures, tables and sentences of a paper all ask for numbers, and write them in one form.
+A number is a measure at a point of a study, or one point against another, or what several points
+come to. Where no such form can say it, it calls a function of the paper's `measures.py`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any, Literal
+
+import polars as pl
+from pydantic import Field
+
+from forebay import _written, stats
+from forebay._engine import ScenarioError
+from forebay.judge import Bounds, Judgement, Standing
+from forebay.papers.data import Data, Where
+from forebay.papers.judge import exactly
+from forebay.stats import Interval, Span
+
+Values = Mapping[str, Any]
+"""Variables by name."""
+Factors = dict[str, list[Any] | Literal["all"]] | list[dict[str, Any]]
+"""Every combination of the values of some variables, or rows of variables one by one. "all" are the
+values of a column that were run."""
+Call = Callable[..., Any]
+"""A function of `measures.py`: it is given the paper's `Sources` and arguments, and returns an
+`Interval`, or none if it was not measured."""
+
+
+class Number(_written.Table):
+    """A number with its interval.
+
+    Text in `of`, `study` and in points may hold variables in braces. A variable whose name is a
+    column of the study also selects the point.
+    """
+
+    study: str = ""
+    """The study; the one of the table around it unless given."""
+    of: str = ""
+    """A measure (a column of the study), one that `[measure]` names, or an expression of columns,
+    each in double quotes: `"classes.p1.sent_bps" / 8000`. In it `@name` is a named measure,
+    `loss(a, b)` the share of the packets of classes a and b that is dropped, and `delay(a, b)`
+    their mean delay in ms."""
+    at: dict[str, Any] = Field(default_factory=dict)
+    """Columns of the study and their values at the point."""
+    less: dict[str, Any] | None = None
+    """Take away the measure at the point with these columns changed, run by run."""
+    times: dict[str, Any] | None = None
+    """Divide by the measure at the point with these columns changed, run by run; before `less`."""
+    change: dict[str, Any] | None = None
+    """Change in percent against the point with these columns changed, run by run."""
+    over: Factors | None = None
+    """Several points, of which `take` makes one number."""
+    take: Literal["least", "greatest", "mean", "sum", "above", "below", "between"] | None = None
+    """Of several points: the least or greatest mean; the mean within each replication; the sum
+    over all runs, which is exact; how many lie above or below `than` (from those that surely do
+    to those that are not surely on the other side); or how many surely lie between `ends`."""
+    than: float = 0.0
+    """What `above` and `below` compare with, before `scale`."""
+    ends: list[float] = Field(default_factory=lambda: [-math.inf, math.inf])
+    """What `between` compares with, before `scale`."""
+    scale: float = 1.0
+    """Factor, such as 100 for a share in percent."""
+    call: str = ""
+    """A function of `measures.py`, in place of a measure; what `at` says are its arguments."""
+    value: float | None = None
+    """A number that is calculated by hand or stated."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Another choice of what a paper leaves open: where numbers are then looked up."""
+
+    studies: Mapping[str, str] = field(default_factory=dict)
+    """Study in place of another."""
+    at: Where = field(default_factory=dict)
+    """Columns that select the choice, if the study in place has them."""
+    otherwise: Where = field(default_factory=dict)
+    """Values of these columns where no run has those of `at`: what was run with one choice only."""
+    renamed: Mapping[str, Mapping[Any, Any]] = field(default_factory=dict)
+    """By column, what stands in the study in place of a value."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What numbers are made of: results, named measures, and functions."""
+
+    data: Data
+    measures: Mapping[str, str]
+    """Expressions by name."""
+    calls: Mapping[str, Call]
+    """Functions of `measures.py`, by name."""
+    setting: Setting = Setting()
+
+    def under(self, setting: Setting) -> Sources:
+        """The same under another choice."""
+        return replace(self, setting=setting)
+
+    def interval(self, number: Number, values: Values | None = None) -> Interval | None:
+        """A number with its interval; none if it was not measured.
+
+        Raises:
+            ScenarioError: no run, or more than one point, is at the point, or a name is unknown.
+        """
+        values = values or {}
+        if number.value is not None:
+            return exactly(number.scale * number.value)
+        if number.call:
+            return _scaled(self._called(number, values), number.scale)
+        if number.over is None:
+            return stats.interval([number.scale * v for v in self._one(number, values).values()])
+        points = self.rows(number.over, number, values)
+        if number.take == "sum":
+            return exactly(number.scale * sum(self._sum(number, each) for each in points))
+        runs = [self._one(number, each) for each in points]
+        if number.take == "mean":
+            return stats.interval([number.scale * mean for mean in _means(runs)])
+        if number.take in ("above", "below"):
+            sign = 1 if number.take == "above" else -1
+            found = [stats.interval([v - number.than for v in each.values()]) for each in runs]
+            return _counted([each for each in found if each is not None], sign)
+        if number.take == "between":
+            bounds = Bounds(*number.ends)
+            lie = [Judgement(stats.interval(list(v.values())), bounds).standing for v in runs]
+            return exactly(lie.count(Standing.INSIDE))
+        if number.take is None:
+            raise ScenarioError("over needs take: what the points come to")
+        pick = min if number.take == "least" else max
+        each_mean = [stats.interval([number.scale * v for v in each.values()]) for each in runs]
+        return pick((each for each in each_mean if each is not None), key=lambda each: each.mean)
+
+    def points(self, study: str, where: Where) -> pl.DataFrame:
+        """Runs of a study at some points, for functions of `measures.py`.
+
+        Raises:
+            ScenarioError: there are none.
+        """
+        study = self.setting.studies.get(study, study)
+        runs = self.data.study(study).runs
+        return self.data.runs(study, self._chosen(study, runs, dict(where)))
+
+    def rows(self, factors: Factors | None, number: Number, values: Values) -> list[Values]:
+        """The variables of each combination; those given alone if there are no factors."""
+        if isinstance(factors, dict):
+            known = {
+                name: self._all(number, name, values) if each == "all" else each
+                for name, each in factors.items()
+            }
+            return [{**values, **each} for each in combinations(known)]
+        return [{**values, **each} for each in ([{}] if factors is None else factors)]
+
+    def _all(self, number: Number, column: str, values: Values) -> list[Any]:
+        study, where = self.where(number, values)
+        runs = self.data.runs(study, where)
+        if column not in runs.columns:
+            raise ScenarioError(f'study "{study}": there is no axis "{column}"')
+        return runs[column].unique(maintain_order=True).to_list()
+
+    def where(self, number: Number, values: Values) -> tuple[str, Where]:
+        """Study and point of a number."""
+        study = filled(number.study, values)
+        study = self.setting.studies.get(study, study)
+        runs = self.data.study(study).runs
+        where = {name: v for name, v in values.items() if name in runs.columns}
+        where |= {name: filled(v, values) for name, v in number.at.items()}
+        return study, self._chosen(study, runs, where)
+
+    def _chosen(self, study: str, runs: pl.DataFrame, where: dict[str, Any]) -> Where:
+        """The point under the setting."""
+        for column, names in self.setting.renamed.items():
+            if where.get(column) in names:
+                where[column] = names[where[column]]
+        if study not in self.setting.studies.values() or not self.setting.at:
+            return where
+        chosen = where | dict(self.setting.at)
+        same = (pl.col(column) == v for column, v in chosen.items())
+        there = not runs.filter(pl.all_horizontal(same)).is_empty()
+        return chosen if there else where | dict(self.setting.at) | dict(self.setting.otherwise)
+
+    def _one(self, number: Number, values: Values) -> dict[int, float]:
+        """The value of each replication, before it is scaled."""
+        found = self._compared(number, values, {})
+        if number.less is None:
+            return found
+        other = self._compared(number, values, number.less)
+        return _paired(found, other, lambda a, b: a - b, (values, number.less))
+
+    def _compared(self, number: Number, values: Values, changed: Values) -> dict[int, float]:
+        found = self._samples(number, values, changed)
+        for against, combine in ((number.times, _quotient), (number.change, _percent)):
+            if against is not None:
+                other = self._samples(number, values, {**changed, **against})
+                found = _paired(found, other, combine, (values, against))
+        return found
+
+    def _samples(self, number: Number, values: Values, changed: Values) -> dict[int, float]:
+        at = {**number.at, **changed}
+        study, where = self.where(number.model_copy(update={"at": at}), values)
+        key = self.expression(study, number.of, values)
+        return self.data.samples(study, key, where)
+
+    def _sum(self, number: Number, values: Values) -> float:
+        study, where = self.where(number, values)
+        key = self.expression(study, number.of, values)
+        return float(self.data.runs(study, where).select(pl.sum_horizontal(key).sum()).item())
+
+    def expression(self, study: str, of: str, values: Values) -> pl.Expr:
+        """The measure that a text means.
+
+        Raises:
+            ScenarioError: it is neither a column of the study, nor a named measure, nor an
+                expression.
+        """
+        columns = self.data.study(study).runs.columns
+        of = filled(of, values)
+        text = filled(self._named(of), values)
+        if text in columns:
+            return pl.col(text)
+        try:
+            found = pl.sql_expr(_DECIMAL.sub(r"\1e0", _FUNCTION.sub(_expanded, text)))
+        except pl.exceptions.PolarsError as error:
+            raise ScenarioError(f'study "{study}": "{of}" is not understood: {error}') from None
+        for name in found.meta.root_names():
+            if name not in columns:
+                near = _written.nearest(name, [*self.measures, *columns])
+                raise ScenarioError(f'study "{study}": "{of}": there is no measure "{name}"{near}')
+        return found
+
+    def _named(self, of: str) -> str:
+        """A measure with the expressions of the named ones in it."""
+        text = self.measures.get(of, of)
+        return _NAMED.sub(lambda match: f"({self._named(match[1])})", text)
+
+    def _called(self, number: Number, values: Values) -> Interval | None:
+        if number.call not in self.calls:
+            near = _written.nearest(number.call, list(self.calls))
+            raise ScenarioError(f'measures.py has no function "{number.call}"{near}')
+        found: Interval | None = self.calls[number.call](self, **_filled(number.at, values))
+        return found
+
+
+_NAMED = re.compile(r"@([\w-]+)")
+_DECIMAL = re.compile(r"(?<![\w.\"])(\d+\.\d+)(?![\w.\"])")
+"""A number that SQL would take for a decimal of few digits."""
+_FUNCTION = re.compile(r"\b(loss|delay)\(([^()]*)\)")
+
+
+def _expanded(match: re.Match[str]) -> str:
+    """`loss(a, b)` and `delay(a, b)` as SQL."""
+    classes = [each.strip() for each in match[2].split(",")]
+
+    def total(measure: str) -> str:
+        return "(" + " + ".join(f'"classes.{each}.{measure}"' for each in classes) + ")"
+
+    if match[1] == "loss":
+        return f"({total('dropped')} / ({total('dropped')} + {total('delivered')}))"
+    weighted = " + ".join(
+        f'"classes.{each}.delivered" * "classes.{each}.mean_delay_ms"' for each in classes
+    )
+    return f"(({weighted}) / {total('delivered')})"
+
+
+def combinations(factors: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """Every combination of the values of some variables, the last one changing fastest."""
+    for row in product(*factors.values()):
+        yield dict(zip(factors, row, strict=True))
+
+
+def filled(text: Any, values: Values) -> Any:
+    """A text with its variables; anything else, and a lone variable's value, as it is.
+
+    Raises:
+        ScenarioError: it names a variable that there is not.
+    """
+    if not isinstance(text, str) or "{" not in text:
+        return text
+    if (alone := re.fullmatch(r"\{(\w+)\}", text)) and alone[1] in values:
+        return values[alone[1]]
+    try:
+        return text.format_map(values)
+    except (KeyError, IndexError) as error:
+        raise ScenarioError(f'"{text}" names {error}, which is not given') from None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ScenarioError(f'"{text}": {error}') from None
+
+
+def _filled(table: Values, values: Values) -> dict[str, Any]:
+    return {name: filled(v, values) for name, v in table.items()}
+
+
+def _paired(
+    first: Mapping[int, float],
+    second: Mapping[int, float],
+    combine: Callable[[float, float], float | None],
+    points: Sequence[Values],
+) -> dict[int, float]:
+    """Two measures together, replication by replication.
+
+    Raises:
+        ScenarioError: no replication has both.
+    """
+    pairs = {run: combine(value, second[run]) for run, value in first.items() if run in second}
+    found = {run: value for run, value in pairs.items() if value is not None}
+    if not found:
+        one, other = map(dict, points)
+        raise ScenarioError(f"no replication has both {one} and {other}")
+    return found
+
+
+def _percent(now: float, before: float) -> float | None:
+    return 100 * (now / before - 1) if before else None
+
+
+def _quotient(above: float, below: float) -> float | None:
+    return above / below if below else None
+
+
+def _means(runs: Sequence[Mapping[int, float]]) -> list[float]:
+    """The mean over several points, within each replication that any has."""
+    known = sorted({run for each in runs for run in each})
+    return [
+        math.fsum(found) / len(found)
+        for found in ([each[run] for each in runs if run in each] for run in known)
+    ]
+
+
+def _scaled(found: Interval | None, scale: float) -> Interval | None:
+    if found is None or scale == 1.0:
+        return found
+    half = None if found.half_width is None else scale * found.half_width
+    if isinstance(found, Span):
+        return Span(scale * found.mean, half, found.samples, scale * found.low, scale * found.high)
+    return Interval(scale * found.mean, half, found.samples)
+
+
+def _counted(found: Sequence[Interval], sign: int) -> Span:
+    """How many of some differences are above zero; below it with a sign of -1."""
+    ends = [(each.low, each.high) if sign > 0 else (each.high, each.low) for each in found]
+    yes = sum(near is not None and sign * near > 0 for near, _ in ends)
+    no = sum(far is not None and sign * far < 0 for _, far in ends)
+    most = len(found) - no
+    runs = max(each.samples for each in found) if yes < most else 0
+    mean = sum(sign * each.mean > 0 for each in found)
+    return Span(float(mean), (most - yes) / 2, runs, float(yes), float(most))
