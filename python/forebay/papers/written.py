@@ -1,24 +1,19 @@
 """The files of a paper's folder: `paper.toml`, `claims.toml`, `words.md` and `measures.py`.
 
-Their tables are models, whose docstrings are docs/reference/paper.md. `read` makes a `Paper` of
-them, whose figures, claims and sections are functions of the results.
+`read` makes a `Paper` of them, whose figures, claims and sections are functions of the results.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from forebay import _written
 from forebay._engine import ScenarioError
-from forebay.judge import Bounds
 from forebay.papers.data import Data
 from forebay.papers.declare import (
     Claim,
@@ -31,8 +26,20 @@ from forebay.papers.declare import (
     Series,
     Statement,
     StudyFile,
-    Style,
     Table,
+)
+from forebay.papers.files import (
+    Allowed,
+    ClaimsFile,
+    ClaimTable,
+    Curve,
+    FigureTable,
+    PanelTable,
+    PaperFile,
+    Said,
+    SectionTable,
+    StatementTable,
+    TableTable,
 )
 from forebay.papers.judge import NotTestable, Part, verdict_of
 from forebay.papers.numbers import Call, Factors, Number, Setting, Sources, combinations, filled
@@ -41,298 +48,6 @@ from forebay.stats import Interval
 
 MARKS = {"reproduced": "yes", "differs": "no", "not testable": "?"}
 """A verdict in a cell."""
-
-
-class QuickTable(_written.Table):
-    """How `--quick` shortens a study."""
-
-    replications: int
-    """Runs of each point, in place of what the file says."""
-    set: dict[str, Any] = Field(default_factory=dict)
-    """Fields of the scenario, by path, applied before the axes."""
-    axes: dict[str, list[Any]] = Field(default_factory=dict)
-    """Values (rows, if the axis has several paths) in place of those of an axis, by its name."""
-
-
-class StudyTable(_written.Table):
-    """A study of the folder `studies` (docs/studies.md)."""
-
-    name: str
-    """Name of its file without `.toml`, and what numbers call it."""
-    quick: QuickTable
-    """What `--quick` makes of it."""
-    tables: list[str] = Field(default_factory=list)
-    """Tables of every run to keep beside its summary: "queue", "class", "delay", "queue_delay",
-    "flows", "flow_series", "transfers". Such a study has a fixed number of replications."""
-
-
-class Said(Number):
-    """A number that a text quotes: `{name:.1f}` in the text."""
-
-    for_: Annotated[Factors | None, Field(alias="for")] = None
-    """Several numbers, each said as `text` has it."""
-    text: str = ""
-    """What is said of each of several, such as "{mean:.0f} ms with {discipline}"."""
-    between: str = ", "
-    """What stands between two of several."""
-
-
-class Allowed(Number):
-    """A number and the range that somebody's words allow it."""
-
-    what: str = ""
-    """What is measured; may hold variables in braces."""
-    paper: str = ""
-    """What the paper says of it."""
-    unit: str = ""
-    """Unit of the numbers, for the page."""
-    for_: Annotated[Factors | None, Field(alias="for")] = None
-    """A number for each combination of some variables. A row may also give fields of this table,
-    such as `stated`."""
-    within: list[float] | None = None
-    """Least and greatest value that the words allow."""
-    at_least: float | None = None
-    """Least value that they allow."""
-    at_most: float | None = None
-    """Greatest value that they allow."""
-    exactly: float | None = None
-    """The only value that they allow."""
-    every: bool = False
-    """Whether all of the points that `take` counts are asked for; `{count}` is their number."""
-    printed: str | None = None
-    """A number as it is printed: it allows what rounds to it."""
-    stated: float | None = None
-    """The number that the paper states, if it states one, in `unit`."""
-    slack: float | None = None
-    """The stated number is allowed so much either way, in `unit`."""
-    share: float | None = None
-    """The stated number is allowed this share of itself either way."""
-    referee: float | Number | None = None
-    """What the authors' own program, or another that was matched to it, gives, in `unit`."""
-
-    def bounds(self, points: int) -> Bounds:
-        """What is allowed.
-
-        Args:
-            points: how many `take` counts.
-
-        Raises:
-            ScenarioError: no bounds are given, or several.
-        """
-        given = [
-            found
-            for found in (
-                None if self.within is None else Bounds(*self.within),
-                None if self.at_least is None and self.at_most is None else Bounds(
-                    -math.inf if self.at_least is None else self.at_least,
-                    math.inf if self.at_most is None else self.at_most,
-                ),
-                None if self.exactly is None else Bounds(self.exactly, self.exactly),
-                Bounds(points, points) if self.every else None,
-                None if self.printed is None else Bounds.printed(self.printed),
-                None if self.slack is None else Bounds.within(self._stated, self.slack),
-                None
-                if self.share is None
-                else Bounds.within(self._stated, abs(self.share * self._stated)),
-            )
-            if found is not None
-        ]  # fmt: skip
-        if len(given) != 1:
-            raise ScenarioError(
-                f'"{self.what}": give one of within, at_least and at_most, exactly, printed, slack '
-                "and share"
-            )
-        return given[0]
-
-    @property
-    def _stated(self) -> float:
-        if self.stated is None:
-            raise ScenarioError(f'"{self.what}": slack and share need stated')
-        return self.stated
-
-
-class ClaimTable(_written.Table):
-    """A statement of the paper, and the numbers that it comes to."""
-
-    id: str
-    """What pages and messages call it, such as "CP-2"."""
-    words: str
-    """The paper's words or numbers."""
-    study: str = ""
-    """The study of its numbers, unless they name one."""
-    number: list[Allowed] = Field(default_factory=list)
-    """The numbers, each with the range that the words allow."""
-    not_testable: str = ""
-    """Why no run can decide it, in place of numbers."""
-    reason: str = ""
-    """Why it differs, if it does, and which run shows that. Without one the verdict is an open
-    question, and the command fails. It may quote numbers."""
-    said: dict[str, Said] = Field(default_factory=dict)
-    """The numbers that the reason quotes, by name."""
-
-
-class StatementTable(_written.Table):
-    """A sentence, and the numbers that it rests on.
-
-    If they do not bear it out, the page strikes it out and says by what, and the command fails.
-    """
-
-    words: str
-    """The sentence. It may quote numbers."""
-    study: str = ""
-    """The study of its numbers, unless they name one."""
-    number: list[Allowed]
-    """What it rests on."""
-    said: dict[str, Said] = Field(default_factory=dict)
-    """The numbers that it quotes, by name."""
-
-
-class ClaimsFile(_written.Table):
-    """The file `claims.toml`."""
-
-    claim: list[ClaimTable] = Field(default_factory=list)
-    """What the paper says, and whether it was found."""
-    conclusion: list[StatementTable] = Field(default_factory=list)
-    """What the authors conclude, judged by itself, whatever the single numbers are."""
-    hypothesis: list[ClaimTable] = Field(default_factory=list)
-    """What we expect beyond the paper: judged alike, and not counted among its claims."""
-
-
-class Curve(Number):
-    """One curve, or one for each combination of some variables."""
-
-    label: str
-    """What the legend calls it; may hold variables in braces."""
-    for_: Annotated[Factors | None, Field(alias="for")] = None
-    """A curve for each combination."""
-    along: str = ""
-    """The variable or column along the horizontal axis."""
-    x: list[Any] | None = None
-    """Its values; all that were run unless given. Names make bars."""
-    x_scale: float = 1.0
-    """Factor of `x` in base units (bit/s, bytes, seconds) or plain numbers."""
-    x_is: str = ""
-    """A measure or expression that is the place on the axis, in place of the value itself."""
-    y: list[float | None] | None = None
-    """Numbers in place of a measure, such as those that the text states."""
-    stated: bool = False
-    """Whether these are numbers that the paper's text states; drawn as hollow stars."""
-    style: Style = "line"
-    """How it is drawn."""
-
-
-class PanelTable(_written.Table):
-    """One diagram, or one for each combination of some variables."""
-
-    title: str = ""
-    """Heading; may hold variables in braces."""
-    x: str = ""
-    """Quantity and unit of the horizontal axis."""
-    y: str = ""
-    """Quantity and unit of the vertical axis."""
-    study: str = ""
-    """The study of its curves, unless they name one."""
-    along: str = ""
-    """What lies along the horizontal axis of its curves, unless they name it."""
-    x_is: str = ""
-    """The place on the axis of its curves, unless they name it."""
-    for_: Annotated[Factors | None, Field(alias="for")] = None
-    """A diagram for each combination."""
-    curve: list[Curve] = Field(default_factory=list)
-    """Curves, points or bars."""
-    x_range: list[float] | None = None
-    """Ends of the axis; chosen from the points unless given."""
-    y_range: list[float] | None = None
-    """Ends of the axis; chosen from the points unless given."""
-    x_log: bool = False
-    """Whether the axis is logarithmic."""
-    y_log: bool = False
-    """Whether the axis is logarithmic."""
-    ordered: bool = False
-    """Whether the curves are steps of one parameter, to be coloured from dark to light."""
-    call: str = ""
-    """A function of `measures.py` that gives the diagrams (a sequence of `Panel`) instead."""
-
-
-class FigureTable(_written.Table):
-    """A figure of the paper, in its axes, variants and units."""
-
-    number: str
-    """As `--figure` takes it."""
-    caption: str
-    """The paper's."""
-    note: str = ""
-    """What to look for, or how it departs from the paper's."""
-    studies: list[str] = Field(default_factory=list)
-    """Studies that it needs beyond those that its curves name."""
-    panel: list[PanelTable]
-    """Its diagrams."""
-
-
-class Column(Number):
-    """A column of a table."""
-
-    head: str
-    """Its heading."""
-
-
-class TableTable(_written.Table):
-    """A table of a section: a row for each combination of some variables."""
-
-    heading: str = ""
-    """Heading above it."""
-    text: str = ""
-    """Markdown between heading and table."""
-    study: str = ""
-    """The study of its columns, unless they name one."""
-    rows: Factors = Field(default_factory=list)
-    """Variables of each row."""
-    head: dict[str, str] = Field(default_factory=dict)
-    """Columns of text that come first: their headings, and what they say of the row's variables."""
-    column: list[Column] = Field(default_factory=list)
-    """Columns of numbers."""
-    claims: list[str] = Field(default_factory=list)
-    """Claims judged under the choice of each row: a column each."""
-    studies: dict[str, str] = Field(default_factory=dict)
-    """For claims: the study in place of another."""
-    at: dict[str, Any] = Field(default_factory=dict)
-    """For claims: columns that select the choice of the row."""
-    otherwise: dict[str, Any] = Field(default_factory=dict)
-    """For claims: values of these columns of what was run with one choice only."""
-    renamed: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """For claims: by column, what the row's choice calls a value; may hold variables."""
-    call: str = ""
-    """A function of `measures.py` that gives the table (a `Table`, or several) instead."""
-
-
-class SectionTable(_written.Table):
-    """What the page says beside figures and claims."""
-
-    heading: str
-    """Its heading; the text under the same heading of `words.md` is its text."""
-    studies: list[str] = Field(default_factory=list)
-    """Studies that it needs beyond those that its tables name."""
-    table: list[TableTable] = Field(default_factory=list)
-    """Its tables."""
-    statement: list[StatementTable] = Field(default_factory=list)
-    """Sentences whose numbers are checked."""
-
-
-class PaperFile(_written.Table):
-    """The file `paper.toml`."""
-
-    title: str
-    """Heading of its page, and its line in `forebay paper list`."""
-    study: list[StudyTable] = Field(default_factory=list)
-    """What is run, in this order."""
-    measure: dict[str, str] = Field(default_factory=dict)
-    """Measures and expressions that numbers use, by name."""
-    said: dict[str, Said] = Field(default_factory=dict)
-    """The numbers that the texts of `words.md` quote, by name."""
-    figure: list[FigureTable] = Field(default_factory=list)
-    """The paper's figures, drawn anew."""
-    section: list[SectionTable] = Field(default_factory=list)
-    """Everything else on the page."""
 
 
 @dataclass(frozen=True)
@@ -503,10 +218,15 @@ class _Maker:
         if table.call:
             made: Any = sources.calls[table.call](sources)
             return [made] if isinstance(made, Table) else list(made)
+        columns = [
+            (_in(each, table.study), more)
+            for each in table.column
+            for more in sources.rows(each.for_, _in(each, table.study), {})
+        ]
         rows = []
         for values in sources.rows(table.rows, Number(study=table.study), {}):
             cells: list[Any] = [filled(text, values) for text in table.head.values()]
-            cells += [sources.interval(_in(each, table.study), values) for each in table.column]
+            cells += [sources.interval(each, {**values, **more}) for each, more in columns]
             chosen = sources.under(_setting(table, values))
             for id_ in table.claims:
                 own = self.by_id[id_]
@@ -516,7 +236,7 @@ class _Maker:
                 good = sum(part.verdict == "reproduced" for part in found)
                 cells.append(f"{MARKS[verdict_of(found)]}, {good} of {len(found)}")
             rows.append(cells)
-        head = [*table.head, *(each.head for each in table.column), *table.claims]
+        head = [*table.head, *(filled(each.head, more) for each, more in columns), *table.claims]
         return [Table(head, rows, table.heading, table.text)]
 
 
@@ -635,6 +355,8 @@ def _series(label: str, x: Sequence[Any], found: Sequence[Interval | None], curv
         [None if each is None else getattr(each, end) for each in found]
         for end in ("mean", "low", "high")
     )
+    if curve.stated:
+        low = high = []
     return Series(label, x, mean, low, high, curve.style, curve.stated)
 
 
