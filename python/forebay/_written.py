@@ -47,6 +47,33 @@ def load(path: Path) -> Any:
         raise ScenarioError(f"{path}: {what}") from None
 
 
+def dump(value: Any) -> str:
+    """Plain values as JSON in which a change of one entry is a change of one line.
+
+    What fits in `_LINE` characters is one line, and so is a list or table without others in it.
+    """
+    return _dumped(value, "") + "\n"
+
+
+_LINE = 300
+
+
+def _dumped(value: Any, margin: str) -> str:
+    line = json.dumps(value, ensure_ascii=False)
+    entries = value.values() if isinstance(value, dict) else value
+    if len(line) <= _LINE or not isinstance(value, dict | list | tuple):
+        return line
+    if not any(isinstance(each, dict | list | tuple) for each in entries):
+        return line
+    deeper = margin + " "
+    if isinstance(value, dict):
+        rows = [f"{json.dumps(name)}: {_dumped(each, deeper)}" for name, each in value.items()]
+    else:
+        rows = [_dumped(each, deeper) for each in value]
+    ends = "{}" if isinstance(value, dict) else "[]"
+    return f"{ends[0]}\n{deeper}" + f",\n{deeper}".join(rows) + f"\n{margin}{ends[1]}"
+
+
 def read(model: type[Model], document: Any, name: str) -> Model:
     """The table that a document holds.
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from forebay import _disk
+from forebay import _disk, _written
 from forebay._engine import ScenarioError
 from forebay._runs.folder import claim
 from forebay.papers import library, page, record
@@ -118,7 +117,7 @@ def docs_folder() -> Path:
 
 def write(path: Path, found: Mapping[str, Any]) -> None:
     """Write a record, whole or not at all."""
-    _disk.write(path, (json.dumps(found, ensure_ascii=False) + "\n"))
+    _disk.write(path, _written.dump(found))
 
 
 def _words(held: Mapping[str, Any]) -> str:
