@@ -303,6 +303,8 @@ class PaperFile(_written.Table):
     """What is run, in this order."""
     measure: dict[str, str] = Field(default_factory=dict)
     """Measures and expressions that numbers use, by name."""
+    rows: dict[str, list[dict[str, Any]]] = Field(default_factory=dict)
+    """Rows of variables that several tables use, by name."""
     said: dict[str, Said] = Field(default_factory=dict)
     """The numbers that the texts of `words.md` quote, by name."""
     figure: list[FigureTable] = Field(default_factory=list)

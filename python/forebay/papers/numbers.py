@@ -26,9 +26,10 @@ from forebay.stats import Interval, Span
 
 Values = Mapping[str, Any]
 """Variables by name."""
-Factors = dict[str, list[Any] | Literal["all"]] | list[dict[str, Any]]
-"""Every combination of the values of some variables, or rows of variables one by one. "all" are the
-values of a column that were run."""
+Factors = dict[str, list[Any] | Literal["all"]] | list[dict[str, Any]] | str
+"""Every combination of the values of some variables, or rows of variables one by one, or the name
+of such rows in `[rows]`. "all" are the values of a column that were run. In a quick run, what was
+not run is left out."""
 Call = Callable[..., Any]
 """A function of `measures.py`: it is given the paper's `Sources` and arguments, and returns an
 `Interval`, or none if it was not measured."""
@@ -97,6 +98,8 @@ class Sources:
     """Expressions by name."""
     calls: Mapping[str, Call]
     """Functions of `measures.py`, by name."""
+    named: Mapping[str, Sequence[Values]] = field(default_factory=dict)
+    """Rows of variables, by name."""
     setting: Setting = Setting()
 
     def under(self, setting: Setting) -> Sources:
@@ -147,14 +150,36 @@ class Sources:
         return self.data.runs(study, self._chosen(study, runs, dict(where)))
 
     def rows(self, factors: Factors | None, number: Number, values: Values) -> list[Values]:
-        """The variables of each combination; those given alone if there are no factors."""
-        if isinstance(factors, dict):
+        """The variables of each combination; those given alone if there are no factors.
+
+        Raises:
+            ScenarioError: no rows have the name.
+        """
+        if factors is None:
+            return [values]
+        if isinstance(factors, str):
+            if factors not in self.named:
+                near = _written.nearest(factors, list(self.named))
+                raise ScenarioError(f'there are no rows called "{factors}"{near}')
+            found = list(self.named[factors])
+        elif isinstance(factors, dict):
             known = {
                 name: self._all(number, name, values) if each == "all" else each
                 for name, each in factors.items()
             }
-            return [{**values, **each} for each in combinations(known)]
-        return [{**values, **each} for each in ([{}] if factors is None else factors)]
+            found = list(combinations(known))
+        else:
+            found = list(factors)
+        found = [{**values, **each} for each in found]
+        return [each for each in found if self._run(number, each)] if self.data.quick else found
+
+    def _run(self, number: Number, values: Values) -> bool:
+        """Whether some run is at the point."""
+        if not number.study:
+            return True
+        study, where = self.where(number, values)
+        same = (pl.col(column) == value for column, value in where.items())
+        return not self.data.study(study).runs.filter(*same).is_empty()
 
     def _all(self, number: Number, column: str, values: Values) -> list[Any]:
         study, where = self.where(number, values)

@@ -62,7 +62,7 @@ class Folder:
 
     def sources(self, data: Data) -> Sources:
         """What its numbers are made of."""
-        return Sources(data, self.paper.measure, self.calls)
+        return Sources(data, self.paper.measure, self.calls, self.paper.rows)
 
 
 def texts(path: Path) -> dict[str, str]:
@@ -257,6 +257,8 @@ def studies_of(numbers: Sequence[Number], study: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for each in numbers:
         factors: Factors = getattr(each, "for_", None) or [{}]
+        if isinstance(factors, str):
+            factors = [{}]
         if isinstance(factors, dict):
             listed = {name: v for name, v in factors.items() if not isinstance(v, str)}
             factors = list(combinations(listed))
