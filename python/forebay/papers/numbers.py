@@ -175,7 +175,7 @@ class Sources:
 
     def _run(self, number: Number, values: Values) -> bool:
         """Whether some run is at the point."""
-        if not number.study:
+        if not number.study or number.call:
             return True
         study, where = self.where(number, values)
         same = (pl.col(column) == value for column, value in where.items())
