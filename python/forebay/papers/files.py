@@ -75,8 +75,9 @@ class Allowed(Number):
     """Whether all of the points that `take` counts are asked for; `{count}` is their number."""
     printed: str | None = None
     """A number as it is printed: it allows what rounds to it."""
-    stated: float | None = None
-    """The number that the paper states, if it states one, in `unit`."""
+    stated: float | str | None = None
+    """The number that the paper states, if it states one, in `unit`, or an expression of variables
+    in braces."""
     slack: float | None = None
     """The stated number is allowed so much either way, in `unit`."""
     share: float | None = None
@@ -120,7 +121,7 @@ class Allowed(Number):
 
     @property
     def _stated(self) -> float:
-        if self.stated is None:
+        if not isinstance(self.stated, float):
             raise ScenarioError(f'"{self.what}": slack and share need stated')
         return self.stated
 
@@ -155,8 +156,12 @@ class StatementTable(_written.Table):
     """The sentence. It may quote numbers."""
     study: str = ""
     """The study of its numbers, unless they name one."""
-    number: list[Allowed]
+    number: list[Allowed] = Field(default_factory=list)
     """What it rests on."""
+    claim: str = ""
+    """A claim on whose numbers it also rests."""
+    which: list[int] = Field(default_factory=list)
+    """Those of the claim's numbers, counted from 1; all unless given."""
     said: dict[str, Said] = Field(default_factory=dict)
     """The numbers that it quotes, by name."""
 
@@ -186,7 +191,12 @@ class Curve(Number):
     x_scale: float = 1.0
     """Factor of `x` in base units (bit/s, bytes, seconds) or plain numbers."""
     x_is: str = ""
-    """A measure or expression that is the place on the axis, in place of the value itself."""
+    """A measure or expression that is the place on the axis, in place of the value itself, or the
+    variable in braces that holds it."""
+    points: Factors | None = None
+    """The points of the curve, in place of `x`: a row of variables each."""
+    intervals: bool = True
+    """Whether its intervals are drawn."""
     y: list[float | None] | None = None
     """Numbers in place of a measure, such as those that the text states."""
     stated: bool = False
@@ -248,6 +258,8 @@ class Column(Number):
 
     head: str
     """Its heading; may hold variables in braces."""
+    text: str = ""
+    """What its cells say, of the row's variables and of the number's `mean`, `low` and `high`."""
     for_: Annotated[Factors | None, Field(alias="for")] = None
     """A column for each combination."""
 
@@ -256,13 +268,18 @@ class TableTable(_written.Table):
     """A table of a section: a row for each combination of some variables."""
 
     heading: str = ""
-    """Heading above it."""
+    """Heading above it; may hold variables in braces."""
     text: str = ""
     """Markdown between heading and table."""
     study: str = ""
     """The study of its columns, unless they name one."""
+    for_: Annotated[Factors | None, Field(alias="for")] = None
+    """A table for each combination of some variables."""
     rows: Factors = Field(default_factory=list)
     """Variables of each row."""
+    only: str = ""
+    """A function of `measures.py` that says of a row's variables whether it is shown. Without rows
+    there is no table."""
     head: dict[str, str] = Field(default_factory=dict)
     """Columns of text that come first: their headings, and what they say of the row's variables."""
     column: list[Column] = Field(default_factory=list)
@@ -303,7 +320,7 @@ class PaperFile(_written.Table):
     """What is run, in this order."""
     measure: dict[str, str] = Field(default_factory=dict)
     """Measures and expressions that numbers use, by name."""
-    rows: dict[str, list[dict[str, Any]]] = Field(default_factory=dict)
+    rows: dict[str, Factors] = Field(default_factory=dict)
     """Rows of variables that several tables use, by name."""
     said: dict[str, Said] = Field(default_factory=dict)
     """The numbers that the texts of `words.md` quote, by name."""

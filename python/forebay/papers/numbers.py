@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from inspect import Parameter, signature
 from typing import Any, Literal
 
 import polars as pl
@@ -26,13 +26,18 @@ from forebay.stats import Interval, Span
 
 Values = Mapping[str, Any]
 """Variables by name."""
-Factors = dict[str, list[Any] | Literal["all"]] | list[dict[str, Any]] | str
-"""Every combination of the values of some variables, or rows of variables one by one, or the name
-of such rows in `[rows]`. "all" are the values of a column that were run. In a quick run, what was
-not run is left out."""
+Factors = dict[str, Any] | list[dict[str, Any]] | str
+"""Rows of variables: a list of them, or the name of some in `[rows]`, or of a file of the paper
+such as `table.csv`, or every combination of the values of some variables.
+
+A combination names for each variable a value, a list of values, or "all": the values of a column
+that were run. A list may also hold tables, which give several variables at once, and `rows` names
+rows (or several of them) to combine with. What has a variable twice is kept if both values are
+equal: so rows are chosen, and get more variables. A text that is a variable in braces is its value.
+In a quick run, what was not run is left out."""
 Call = Callable[..., Any]
-"""A function of `measures.py`: it is given the paper's `Sources` and arguments, and returns an
-`Interval`, or none if it was not measured."""
+"""A function of `measures.py`: it is given the paper's `Sources`, what `at` says, and the variables
+that it has parameters for. It returns an `Interval`, none if nothing was measured, or a text."""
 
 
 class Number(_written.Table):
@@ -71,8 +76,8 @@ class Number(_written.Table):
     """Factor, such as 100 for a share in percent."""
     call: str = ""
     """A function of `measures.py`, in place of a measure; what `at` says are its arguments."""
-    value: float | None = None
-    """A number that is calculated by hand or stated."""
+    value: float | str | None = None
+    """A number that is calculated by hand or stated, or an expression of variables in braces."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ class Sources:
     """Expressions by name."""
     calls: Mapping[str, Call]
     """Functions of `measures.py`, by name."""
-    named: Mapping[str, Sequence[Values]] = field(default_factory=dict)
+    named: Mapping[str, Factors] = field(default_factory=dict)
     """Rows of variables, by name."""
     setting: Setting = Setting()
 
@@ -114,30 +119,37 @@ class Sources:
         """
         values = values or {}
         if number.value is not None:
-            return exactly(number.scale * number.value)
-        if number.call:
-            return _scaled(self._called(number, values), number.scale)
+            value = amount(number.value, values)
+            return None if value is None else exactly(number.scale * value)
         if number.over is None:
-            return stats.interval([number.scale * v for v in self._one(number, values).values()])
+            return self._point(number, values, scale=number.scale)
         points = self.rows(number.over, number, values)
         if number.take == "sum":
             return exactly(number.scale * sum(self._sum(number, each) for each in points))
-        runs = [self._one(number, each) for each in points]
         if number.take == "mean":
+            runs = [self._one(number, each) for each in points]
             return stats.interval([number.scale * mean for mean in _means(runs)])
         if number.take in ("above", "below"):
             sign = 1 if number.take == "above" else -1
-            found = [stats.interval([v - number.than for v in each.values()]) for each in runs]
+            found = [self._point(number, each, less=number.than) for each in points]
             return _counted([each for each in found if each is not None], sign)
         if number.take == "between":
             bounds = Bounds(*number.ends)
-            lie = [Judgement(stats.interval(list(v.values())), bounds).standing for v in runs]
+            lie = [Judgement(self._point(number, each), bounds).standing for each in points]
             return exactly(lie.count(Standing.INSIDE))
         if number.take is None:
             raise ScenarioError("over needs take: what the points come to")
         pick = min if number.take == "least" else max
-        each_mean = [stats.interval([number.scale * v for v in each.values()]) for each in runs]
+        each_mean = [self._point(number, each, scale=number.scale) for each in points]
         return pick((each for each in each_mean if each is not None), key=lambda each: each.mean)
+
+    def _point(
+        self, number: Number, values: Values, *, less: float = 0.0, scale: float = 1.0
+    ) -> Interval | None:
+        """The number at one point, from which `less` is taken, then times `scale`."""
+        if number.call:
+            return _scaled(self.told(number.call, values, number.at), scale, less)
+        return stats.interval([scale * (v - less) for v in self._one(number, values).values()])
 
     def points(self, study: str, where: Where) -> pl.DataFrame:
         """Runs of a study at some points, for functions of `measures.py`.
@@ -157,21 +169,34 @@ class Sources:
         """
         if factors is None:
             return [values]
+        found: list[Values] = [{**values, **each} for each in self._listed(factors, number, values)]
+        return [each for each in found if self._run(number, each)] if self.data.quick else found
+
+    def _listed(self, factors: Factors, number: Number, values: Values) -> list[dict[str, Any]]:
+        """The rows alone, without the variables that are known already."""
+        if isinstance(factors, list):
+            return factors
         if isinstance(factors, str):
             if factors not in self.named:
                 near = _written.nearest(factors, list(self.named))
                 raise ScenarioError(f'there are no rows called "{factors}"{near}')
-            found = list(self.named[factors])
-        elif isinstance(factors, dict):
-            known = {
-                name: self._all(number, name, values) if each == "all" else each
-                for name, each in factors.items()
-            }
-            found = list(combinations(known))
-        else:
-            found = list(factors)
-        found = [{**values, **each} for each in found]
-        return [each for each in found if self._run(number, each)] if self.data.quick else found
+            return self._listed(self.named[factors], number, values)
+        found: list[dict[str, Any]] = [{}]
+        for name, given in _each(factors):
+            if name == "rows":
+                steps = self._listed(given, number, values)
+            elif given == "all":
+                steps = [{name: each} for each in self._all(number, name, values)]
+            else:
+                listed = given if isinstance(given, list) else [given]
+                steps = [each if isinstance(each, dict) else {name: each} for each in listed]
+            found = [
+                {**row, **step}
+                for row in found
+                for step in (_known(each, {**row, **values}) for each in steps)
+                if all(row.get(variable, value) == value for variable, value in step.items())
+            ]
+        return found
 
     def _run(self, number: Number, values: Values) -> bool:
         """Whether some run is at the point."""
@@ -208,6 +233,14 @@ class Sources:
         same = (pl.col(column) == v for column, v in chosen.items())
         there = not runs.filter(pl.all_horizontal(same)).is_empty()
         return chosen if there else where | dict(self.setting.at) | dict(self.setting.otherwise)
+
+    def samples(self, number: Number, values: Values | None = None) -> dict[int, float]:
+        """A number of each replication that has it.
+
+        Raises:
+            ScenarioError: as for `interval`.
+        """
+        return {run: number.scale * value for run, value in self._one(number, values or {}).items()}
 
     def _one(self, number: Number, values: Values) -> dict[int, float]:
         """The value of each replication, before it is scaled."""
@@ -263,12 +296,31 @@ class Sources:
         text = self.measures.get(of, of)
         return _NAMED.sub(lambda match: f"({self._named(match[1])})", text)
 
-    def _called(self, number: Number, values: Values) -> Interval | None:
-        if number.call not in self.calls:
-            near = _written.nearest(number.call, list(self.calls))
-            raise ScenarioError(f'measures.py has no function "{number.call}"{near}')
-        found: Interval | None = self.calls[number.call](self, **_filled(number.at, values))
-        return found
+    def told(self, call: str, values: Values, at: Values | None = None) -> Any:
+        """What a function of `measures.py` returns.
+
+        Args:
+            call: its name.
+            values: variables, of which it is given those that it has parameters for.
+            at: its arguments.
+
+        Raises:
+            ScenarioError: there is no such function, or it does not take these arguments.
+        """
+        if call not in self.calls:
+            near = _written.nearest(call, list(self.calls))
+            raise ScenarioError(f'measures.py has no function "{call}"{near}')
+        function = self.calls[call]
+        takes = signature(function).parameters
+        every = any(each.kind is Parameter.VAR_KEYWORD for each in takes.values())
+        given = {**values, **self.setting.at}
+        given = {name: value for name, value in given.items() if every or name in takes}
+        given |= {name: filled(value, values) for name, value in (at or {}).items()}
+        try:
+            signature(function).bind(self, **given)
+        except TypeError as error:
+            raise ScenarioError(f"{call} of measures.py: {error}") from None
+        return function(self, **given)
 
 
 _NAMED = re.compile(r"@([\w-]+)")
@@ -292,12 +344,6 @@ def _expanded(match: re.Match[str]) -> str:
     return f"(({weighted}) / {total('delivered')})"
 
 
-def combinations(factors: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
-    """Every combination of the values of some variables, the last one changing fastest."""
-    for row in product(*factors.values()):
-        yield dict(zip(factors, row, strict=True))
-
-
 def filled(text: Any, values: Values) -> Any:
     """A text with its variables; anything else, and a lone variable's value, as it is.
 
@@ -306,7 +352,7 @@ def filled(text: Any, values: Values) -> Any:
     """
     if not isinstance(text, str) or "{" not in text:
         return text
-    if (alone := re.fullmatch(r"\{(\w+)\}", text)) and alone[1] in values:
+    if (alone := _ALONE.fullmatch(text)) and alone[1] in values:
         return values[alone[1]]
     try:
         return text.format_map(values)
@@ -316,8 +362,40 @@ def filled(text: Any, values: Values) -> Any:
         raise ScenarioError(f'"{text}": {error}') from None
 
 
-def _filled(table: Values, values: Values) -> dict[str, Any]:
-    return {name: filled(v, values) for name, v in table.items()}
+def amount(written: float | str | None, values: Values) -> float | None:
+    """A number, or an expression of numbers and variables in braces; none if a lone one has none.
+
+    Raises:
+        ScenarioError: it is not understood, or names a variable that there is not.
+    """
+    found = filled(written, values)
+    if not isinstance(found, str):
+        return None if found is None else float(found)
+    try:
+        return float(pl.select(pl.sql_expr(_DECIMAL.sub(r"\1e0", found))).item())
+    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+        raise ScenarioError(f'"{found}" is not a number: {error}') from None
+
+
+def _each(factors: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Names and what is given for them; each of several named rows by itself."""
+    for name, given in factors.items():
+        if name == "rows" and isinstance(given, list):
+            yield from ((name, each) for each in given)
+        else:
+            yield name, given
+
+
+_ALONE = re.compile(r"\{(\w+)\}")
+
+
+def _known(row: Values, values: Values) -> dict[str, Any]:
+    """A row with the values of the variables that it names."""
+    found = dict(row)
+    for name, text in row.items():
+        if isinstance(text, str) and (alone := _ALONE.fullmatch(text)) and alone[1] in values:
+            found[name] = values[alone[1]]
+    return found
 
 
 def _paired(
@@ -356,13 +434,15 @@ def _means(runs: Sequence[Mapping[int, float]]) -> list[float]:
     ]
 
 
-def _scaled(found: Interval | None, scale: float) -> Interval | None:
-    if found is None or scale == 1.0:
+def _scaled(found: Interval | None, scale: float, less: float = 0.0) -> Interval | None:
+    if found is None or (scale == 1.0 and not less):
         return found
     half = None if found.half_width is None else scale * found.half_width
+    mean = scale * (found.mean - less)
     if isinstance(found, Span):
-        return Span(scale * found.mean, half, found.samples, scale * found.low, scale * found.high)
-    return Interval(scale * found.mean, half, found.samples)
+        low, high = scale * (found.low - less), scale * (found.high - less)
+        return Span(mean, half, found.samples, low, high)
+    return Interval(mean, half, found.samples)
 
 
 def _counted(found: Sequence[Interval], sign: int) -> Span:

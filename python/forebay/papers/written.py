@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import polars as pl
+
 from forebay import _written
 from forebay._engine import ScenarioError
 from forebay.papers.data import Data
@@ -32,6 +34,7 @@ from forebay.papers.files import (
     Allowed,
     ClaimsFile,
     ClaimTable,
+    Column,
     Curve,
     FigureTable,
     PanelTable,
@@ -42,7 +45,7 @@ from forebay.papers.files import (
     TableTable,
 )
 from forebay.papers.judge import NotTestable, Part, verdict_of
-from forebay.papers.numbers import Call, Factors, Number, Setting, Sources, combinations, filled
+from forebay.papers.numbers import Call, Factors, Number, Setting, Sources, amount, filled
 from forebay.scenario import quantity
 from forebay.stats import Interval
 
@@ -59,10 +62,11 @@ class Folder:
     claims: ClaimsFile
     words: Mapping[str, str]
     calls: Mapping[str, Call]
+    rows: Mapping[str, Factors]
 
     def sources(self, data: Data) -> Sources:
         """What its numbers are made of."""
-        return Sources(data, self.paper.measure, self.calls, self.paper.rows)
+        return Sources(data, self.paper.measure, self.calls, self.rows)
 
 
 def texts(path: Path) -> dict[str, str]:
@@ -97,7 +101,13 @@ def read(home: Path, measures: ModuleType | None) -> Paper:
         for name, value in vars(measures).items()
         if callable(value) and getattr(value, "__module__", "") == measures.__name__
     } if measures is not None else {}  # fmt: skip
-    folder = Folder(home, paper, claims, texts(home / "words.md"), calls)
+    rows: dict[str, Factors] = dict(paper.rows)
+    for file in sorted(home.glob("*.csv")):
+        try:
+            rows[file.name] = pl.read_csv(file, infer_schema_length=None).to_dicts()
+        except pl.exceptions.PolarsError as error:
+            raise ScenarioError(f"{file}: {error}") from None
+    folder = Folder(home, paper, claims, texts(home / "words.md"), calls, rows)
     return _Maker(folder).paper()
 
 
@@ -170,9 +180,29 @@ class _Maker:
     def _conclusion(self, table: StatementTable) -> Conclusion:
         return Conclusion(
             table.words,
-            lambda data: parts(self.folder.sources(data), table.number, table.study),
-            studies_of(table.number, table.study),
+            lambda data: self._rests(table, data),
+            studies_of(table.number, table.study) + studies_of(*self._borrowed(table)),
         )
+
+    def _rests(self, table: StatementTable, data: Data) -> list[Part]:
+        sources = self.folder.sources(data)
+        own = parts(sources, table.number, table.study)
+        return own + parts(sources, *self._borrowed(table))
+
+    def _borrowed(self, table: StatementTable) -> tuple[list[Allowed], str]:
+        """The numbers that a sentence has from a claim, and their study."""
+        if not table.claim:
+            return [], ""
+        if table.claim not in self.by_id:
+            near = _written.nearest(table.claim, list(self.by_id))
+            raise ScenarioError(f'"{table.words}": there is no claim "{table.claim}"{near}')
+        claim = self.by_id[table.claim]
+        which = table.which or range(1, len(claim.number) + 1)
+        if not all(0 < each <= len(claim.number) for each in which):
+            raise ScenarioError(
+                f'"{table.words}": {table.claim} has {len(claim.number)} numbers, from 1'
+            )
+        return [claim.number[each - 1] for each in which], claim.study
 
     def _figure(self, table: FigureTable) -> Figure:
         needed = [name for each in table.panel for name in studies_of(each.curve, each.study)]
@@ -195,6 +225,7 @@ class _Maker:
                 needed += [each.studies.get(n, n) for n in studies_of(own.number, own.study)]
         for sentence in table.statement:
             needed += studies_of(sentence.number, sentence.study)
+            needed += studies_of(*self._borrowed(sentence))
 
         def tables(data: Data) -> list[Table]:
             sources = self.folder.sources(data)
@@ -211,22 +242,32 @@ class _Maker:
     def _statement(self, table: StatementTable) -> Statement:
         return Statement(
             self._quoting(table.words, table.said, table.study),
-            lambda data: parts(self.folder.sources(data), table.number, table.study),
+            lambda data: self._rests(table, data),
         )
 
     def _table(self, sources: Sources, table: TableTable) -> list[Table]:
         if table.call:
             made: Any = sources.calls[table.call](sources)
             return [made] if isinstance(made, Table) else list(made)
+        found = []
+        for outer in sources.rows(table.for_, Number(study=table.study), {}):
+            made = self._filled_table(sources, table, outer)
+            if made.rows or not table.only:
+                found.append(made)
+        return found
+
+    def _filled_table(self, sources: Sources, table: TableTable, outer: Mapping[str, Any]) -> Table:
         columns = [
             (_in(each, table.study), more)
             for each in table.column
             for more in sources.rows(each.for_, _in(each, table.study), {})
         ]
         rows = []
-        for values in sources.rows(table.rows, Number(study=table.study), {}):
+        for values in sources.rows(table.rows, Number(study=table.study), outer):
+            if table.only and not sources.told(table.only, values):
+                continue
             cells: list[Any] = [filled(text, values) for text in table.head.values()]
-            cells += [sources.interval(each, {**values, **more}) for each, more in columns]
+            cells += [_cell(sources, each, {**values, **more}) for each, more in columns]
             chosen = sources.under(_setting(table, values))
             for id_ in table.claims:
                 own = self.by_id[id_]
@@ -237,7 +278,23 @@ class _Maker:
                 cells.append(f"{MARKS[verdict_of(found)]}, {good} of {len(found)}")
             rows.append(cells)
         head = [*table.head, *(filled(each.head, more) for each, more in columns), *table.claims]
-        return [Table(head, rows, table.heading, table.text)]
+        return Table(head, rows, filled(table.heading, outer), table.text)
+
+
+def _cell(sources: Sources, column: Column, values: Mapping[str, Any]) -> Any:
+    """A number or a text; nothing where a point would be compared with itself."""
+    if column.less is not None and not column.call:
+        here = sources.where(column, values)
+        other = column.model_copy(update={"at": {**column.at, **column.less}})
+        if sources.where(other, values) == here:
+            return ""
+    if not (column.of or column.call or column.value is not None):
+        return filled(column.text, values)
+    found = sources.interval(column, values)
+    if not column.text or found is None:
+        return found
+    ends = {"mean": found.mean, "low": found.low, "high": found.high}
+    return filled(column.text, {**values, **ends})
 
 
 def _setting(table: TableTable, values: Mapping[str, Any]) -> Setting:
@@ -256,17 +313,23 @@ def studies_of(numbers: Sequence[Number], study: str) -> tuple[str, ...]:
     """The studies that some numbers name, or else the one around them."""
     found: dict[str, None] = {}
     for each in numbers:
-        factors: Factors = getattr(each, "for_", None) or [{}]
-        if isinstance(factors, str):
-            factors = [{}]
-        if isinstance(factors, dict):
-            listed = {name: v for name, v in factors.items() if not isinstance(v, str)}
-            factors = list(combinations(listed))
-        for values in factors:
-            name = filled(each.study or study, values) if not each.call else each.study
-            if name:
+        named = each.study or ("" if each.call else study)
+        for values in _rows_of(getattr(each, "for_", None)) if "{" in named else [{}]:
+            if name := filled(named, values):
                 found[name] = None
     return tuple(found)
+
+
+def _rows_of(factors: Factors | None) -> list[dict[str, Any]]:
+    """The values of the variables that need no results."""
+    if isinstance(factors, dict):
+        found: list[dict[str, Any]] = [{}]
+        for name, given in factors.items():
+            steps = given if isinstance(given, list) else []
+            tables = [each if isinstance(each, dict) else {name: each} for each in steps] or [{}]
+            found = [{**row, **each} for row in found for each in tables]
+        return found
+    return factors if isinstance(factors, list) else [{}]
 
 
 def parts(sources: Sources, numbers: Sequence[Allowed], study: str = "") -> list[Part]:
@@ -276,6 +339,8 @@ def parts(sources: Sources, numbers: Sequence[Allowed], study: str = "") -> list
         for values in sources.rows(number.for_, _in(number, study), {}):
             own = {name: v for name, v in values.items() if name in _OWN}
             one = _in(number.model_copy(update=own), study)
+            stated = amount(one.stated, values)
+            one = one.model_copy(update={"stated": stated})
             count = len(sources.rows(one.over, one, values))
             values, bounds = {**values, "count": count}, one.bounds(count)
             referee = one.referee
@@ -290,7 +355,7 @@ def parts(sources: Sources, numbers: Sequence[Allowed], study: str = "") -> list
                     bounds.low,
                     bounds.high,
                     one.unit,
-                    one.stated,
+                    stated,
                     referee,
                 )
             )
@@ -335,13 +400,10 @@ def curves(sources: Sources, curve: Curve, values: Mapping[str, Any]) -> list[Se
         ]  # fmt: skip
     found = []
     for here in sources.rows(curve.for_, curve, values):
-        steps = curve.x
-        if steps is None:
-            study, where = sources.where(curve, here)
-            runs = sources.data.runs(study, where)
-            steps = runs[curve.along].unique(maintain_order=True).to_list()
-        means = [sources.interval(curve, {**here, curve.along: step}) for step in steps]
-        x = [_place(sources, curve, {**here, curve.along: step}) for step in steps]
+        points = curve.points or {curve.along: "all" if curve.x is None else curve.x}
+        steps = sources.rows(points, curve, here)
+        means = [sources.interval(curve, step) for step in steps]
+        x = [_place(sources, curve, step) for step in steps]
         found.append(_series(filled(curve.label, here), x, means, curve))
     return found
 
@@ -357,7 +419,7 @@ def _series(label: str, x: Sequence[Any], found: Sequence[Interval | None], curv
         [None if each is None else getattr(each, end) for each in found]
         for end in ("mean", "low", "high")
     )
-    if curve.stated:
+    if curve.stated or not curve.intervals:
         low = high = []
     return Series(label, x, mean, low, high, curve.style, curve.stated)
 
@@ -365,6 +427,9 @@ def _series(label: str, x: Sequence[Any], found: Sequence[Interval | None], curv
 def _place(sources: Sources, curve: Curve, values: Mapping[str, Any]) -> Any:
     """Where a step is on the axis: a number, or the name of a bar."""
     if curve.x_is:
+        known = filled(curve.x_is, values)
+        if not isinstance(known, str):
+            return curve.x_scale * known
         plain = Number(study=curve.study, of=curve.x_is, at=curve.at, scale=curve.x_scale)
         found = sources.interval(plain, values)
         return None if found is None else found.mean
@@ -390,8 +455,8 @@ class _Spoken(Interval):
 
 def _spoken(sources: Sources, said: Said, study: str) -> Any:
     one = _in(said, study)
-    if said.call:
-        told = sources.calls[said.call](sources, **said.at)
+    if said.call and said.over is None:
+        told = sources.told(said.call, {}, said.at)
         if isinstance(told, str):
             return told
     if said.for_ is not None:

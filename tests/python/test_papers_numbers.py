@@ -1,0 +1,235 @@
+"""Papers as data: rows of variables, functions of measures.py, tables and conclusions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from forebay._engine import ScenarioError
+from forebay.papers import Data, Paper, Sources, exactly, written
+from forebay.papers.numbers import Number, amount
+from forebay.papers.published import larger_error, predicted
+from forebay.stats import Interval, Span
+
+RUNS = pl.DataFrame(
+    [
+        {"point": at, "replication": run, "rate": rate, "queue": queue, "got": base + run}
+        for at, (rate, queue, base) in enumerate(
+            [("1Mbit", "fifo", 10.0), ("1Mbit", "codel", 20.0), ("2Mbit", "fifo", 30.0)]
+        )
+        for run in (0, 1)
+    ]
+)
+
+
+class Toy(Data):
+    """Results of one study that are given."""
+
+    def _study(self, name: str) -> Any:
+        assert name == "toy"
+        return SimpleNamespace(runs=RUNS)
+
+
+def sources(*, quick: bool = False, named: Any = None, **calls: Any) -> Sources:
+    return Sources(Toy({"toy": ()}, Path(), quick), {}, calls, named or {})
+
+
+def listed(factors: Any, values: Any = None, **more: Any) -> list[Any]:
+    return [dict(row) for row in sources(**more).rows(factors, Number(study="toy"), values or {})]
+
+
+PUBLISHED = [{"mbps": 1, "here": 9.0}, {"mbps": 2, "here": 30.5}]
+RATES = [{"mbps": 1, "rate": "1Mbit"}, {"mbps": 2, "rate": "2Mbit"}]
+
+
+def test_rows_are_combined_where_their_variables_agree() -> None:
+    named = {"published": PUBLISHED, "points": {"rows": "published", "rate": RATES}}
+    both = [{**PUBLISHED[0], "rate": "1Mbit"}, {**PUBLISHED[1], "rate": "2Mbit"}]
+    assert listed("points", named=named) == both
+    assert listed({"rows": "points", "mbps": 2}, named=named) == both[1:]
+    assert listed({"rows": "points", "mbps": "{n}"}, {"n": 1}, named=named) == [{"n": 1, **both[0]}]
+    names = {"who": [{"name": "one", "stated": "{here}"}], "rows": "published", "queue": ["a", "b"]}
+    assert len(listed(names, named=named)) == 4
+    several = listed({"rows": ["published", "points"]}, named=named)
+    assert several == both
+    with pytest.raises(ScenarioError, match=r'no rows called "publishd".*published'):
+        listed("publishd", named=named)
+
+
+def test_a_variable_that_rows_name_is_its_value() -> None:
+    found = listed({"rows": "published", "who": [{"stated": "{here}"}]}, named={
+        "published": PUBLISHED
+    })  # fmt: skip
+    assert [row["stated"] for row in found] == [9.0, 30.5]
+    # A text in braces that is no variable is a value like any other.
+    assert listed({"tcp": ['{"congestion": "cubic"}']}) == [{"tcp": '{"congestion": "cubic"}'}]
+
+
+def test_a_quick_run_leaves_out_what_was_not_run() -> None:
+    factors = {"rate": ["1Mbit", "3Mbit"], "queue": "all"}
+    assert len(listed(factors)) == 4
+    assert len(listed(factors, quick=True)) == 2
+
+
+def test_a_function_gets_the_variables_that_it_has_parameters_for() -> None:
+    def half(_: Sources, mbps: float) -> Interval:
+        return exactly(mbps / 2)
+
+    def every(_: Sources, **row: Any) -> str:
+        return ", ".join(row)
+
+    known = sources(half=half, every=every, named={"published": PUBLISHED})
+    row = {"mbps": 3, "queue": "fifo"}
+    assert known.interval(Number(call="half"), row) == exactly(1.5)
+    assert known.told("every", row, {"more": 1}) == "mbps, queue, more"
+    counted = Number(call="half", over="published", take="above", than=0.7)
+    assert known.interval(counted) == Span(1.0, 0.0, 0, 1.0, 1.0)
+    between = Number(call="half", over="published", take="between", ends=[0.4, 0.6])
+    assert known.interval(between) == exactly(1)
+    with pytest.raises(ScenarioError, match=r"half of measures.py: .*mbps"):
+        known.interval(Number(call="half"))
+    with pytest.raises(ScenarioError, match=r"half of measures.py: .*mbp"):
+        known.interval(Number(call="half", at={"mbp": 1}))
+
+
+def test_an_amount_is_a_number_or_an_expression_of_variables() -> None:
+    values = {"a": 3, "b": 12.65, "none": None}
+    assert amount("{b}", values) == 12.65 and amount(2, {}) == 2.0
+    assert amount("{a} / {b}", values) == pytest.approx(3 / 12.65)
+    assert amount("{none}", values) is None and amount(None, {}) is None
+    with pytest.raises(ScenarioError, match='"3 / x" is not a number'):
+        amount("{a} / x", values)
+
+
+def test_published_numbers_stand_beside_the_range_of_one_more_run() -> None:
+    # Two runs of 10 and 11: the mean is 10.5, and one more run lies 11.0 around it.
+    point = {"rate": "1Mbit", "queue": "fifo"}
+    assert larger_error(sources(), "toy", point, {"got": 10.0}).mean == pytest.approx(5.0)
+    worst = larger_error(sources(), "toy", point, {"got": 10.0, '"got" * 2': 42.0})
+    assert worst.mean == pytest.approx(-50.0)
+    assert predicted(sources(), "toy", point, {"got": 21.0})
+    assert not predicted(sources(), "toy", point, {"got": 22.0})
+    assert not predicted(sources(), "toy", point, {"got": 10.0, '"got" * 2': 99.0})
+
+
+PAPER = """
+title = "Toy"
+study = [{ name = "toy", quick = { replications = 1 } }]
+[rows]
+points = { rows = "table.csv", rate = [{ mbps = 1, rate = "1Mbit" }, { mbps = 2, rate = "2Mbit" }] }
+[[figure]]
+number = "1"
+caption = "One"
+[[figure.panel]]
+study = "toy"
+[[figure.panel.curve]]
+label = "here"
+of = "got"
+at = { queue = "fifo" }
+points = "points"
+x_is = "{here}"
+intervals = false
+[[section]]
+heading = "All"
+[[section.table]]
+heading = "{queue}"
+study = "toy"
+for = { queue = ["fifo", "codel"] }
+rows = { rows = "points", rate = "1Mbit" }
+only = "shown"
+head = { "rate" = "{mbps} Mbit/s" }
+column = [
+    { head = "got", of = "got" },
+    { head = "published", text = "{here}" },
+    { head = "rounded", of = "got", text = "{mean:.0f} of {here}" },
+    { head = "minus fifo", of = "got", less = { queue = "fifo" } },
+]
+"""
+CLAIMS = """
+[[claim]]
+id = "T-1"
+words = "one"
+study = "toy"
+[[claim.number]]
+what = "at {mbps}"
+of = "got"
+for = "points"
+at = { queue = "fifo" }
+share = 0.5
+stated = "{here}"
+[[claim.number]]
+what = "exact"
+value = "{mbps} + 1.5"
+for = { rows = "points", mbps = 1 }
+exactly = 2.5
+[[conclusion]]
+words = "so"
+claim = "T-1"
+which = [2]
+"""
+
+
+def made(folder: Path, claims: str = CLAIMS, **calls: Any) -> Paper:
+    (folder / "paper.toml").write_text(PAPER)
+    (folder / "claims.toml").write_text(claims)
+    (folder / "words.md").write_text("# citation\n\n# setup\n\n# statistics\n\n# found\n")
+    (folder / "table.csv").write_text("mbps,here\n1,9.0\n2,30.5\n")
+    module = ModuleType("toy_measures")
+    for name, call in calls.items():
+        call.__module__ = module.__name__
+        setattr(module, name, call)
+    return written.read(folder, module)
+
+
+def shown(_: Sources, queue: str) -> bool:
+    return queue != "none"
+
+
+def test_a_folder_of_files_makes_claims_figures_and_tables(tmp_path: Path) -> None:
+    paper, data = made(tmp_path, shown=shown), Toy({"toy": ()}, Path(), quick=False)
+    judged = paper.claims[0].judge(data)
+    assert isinstance(judged, list)
+    assert [(part.what, part.stated) for part in judged] == [
+        ("at 1", 9.0), ("at 2", 30.5), ("exact", None),
+    ]  # fmt: skip
+    assert (judged[0].low, judged[0].high) == (4.5, 13.5)
+    assert [part.what for part in paper.conclusions[0].judge(data)] == ["exact"]
+    assert paper.conclusions[0].studies == ("toy",)
+    series = paper.figures[0].panels(data)[0].series[0]
+    assert (series.x, series.y, series.low) == ([9.0, 30.5], [10.5, 30.5], [])
+    tables = paper.sections[0].tables
+    assert tables is not None
+    fifo, codel = tables(data)
+    assert (fifo.heading, codel.heading) == ("fifo", "codel")
+    assert [cell if isinstance(cell, str | float) else cell.mean for cell in fifo.rows[0]] == [
+        "1 Mbit/s", 10.5, 9.0, "10 of 9.0", "",
+    ]  # fmt: skip
+    assert codel.rows[0][4].mean == 10.0
+
+
+def test_a_table_without_rows_to_show_is_left_out(tmp_path: Path) -> None:
+    def only_codel(_: Sources, queue: str) -> bool:
+        return queue == "codel"
+
+    paper = made(tmp_path, shown=only_codel)
+    tables = paper.sections[0].tables
+    assert tables is not None
+    assert [each.heading for each in tables(Toy({"toy": ()}, Path(), quick=False))] == ["codel"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "match"),
+    [
+        ('claim = "T-1"', 'claim = "T-2"', 'no claim "T-2".*T-1'),
+        ("which = [2]", "which = [3]", "T-1 has 2 numbers"),
+    ],
+)
+def test_a_conclusion_names_a_claim_and_numbers_that_there_are(
+    tmp_path: Path, old: str, new: str, match: str
+) -> None:
+    with pytest.raises(ScenarioError, match=match):
+        made(tmp_path, CLAIMS.replace(old, new), shown=shown)
