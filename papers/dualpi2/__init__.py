@@ -1,1 +1,0 @@
-"""DualPI2 by its authors: datagrams that answer nothing, and their paper's headline figures."""

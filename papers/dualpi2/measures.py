@@ -1,0 +1,42 @@
+"""Measures that are more than an expression of columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from forebay.papers import Sources, exactly
+from forebay.papers.numbers import Number
+from forebay.papers.published import larger_error, predicted
+from forebay.stats import Interval
+
+PRAGUE, CUBIC = "classes.prague.goodput_bps", "classes.cubic.goodput_bps"
+
+
+def error(sources: Sources, prague_mbps: float, cubic_mbps: float, **row: Any) -> Interval:
+    """The larger relative error of the two throughputs, %."""
+    published = {PRAGUE: prague_mbps, CUBIC: cubic_mbps}
+    return larger_error(sources, "overload", row, published, 1e-6)
+
+
+def in_range(sources: Sources, prague_mbps: float, cubic_mbps: float, **row: Any) -> str:
+    """Whether both published throughputs lie where one more run would, in 95 % of cases."""
+    published = {PRAGUE: prague_mbps, CUBIC: cubic_mbps}
+    return "yes" if predicted(sources, "overload", row, published, 1e-6) else "no"
+
+
+def in_range_rows(sources: Sources) -> Interval:
+    """How many rows are `in_range`."""
+    rows = sources.rows("published", Number(study="overload"), {})
+    return exactly(sum(in_range(sources, **row) == "yes" for row in rows))
+
+
+def benefit(sources: Sources, **row: Any) -> Interval:
+    """What datagrams with ECT(1) deliver, over those that are not ECN-capable."""
+    one, plain = (
+        sources.interval(
+            Number(study="overload", of="classes.udp.goodput_bps", at={"datagrams": each}), row
+        )
+        for each in ("ect1", "not-ect")
+    )
+    assert one is not None and plain is not None
+    return exactly(one.mean / plain.mean)
