@@ -96,6 +96,16 @@ def test_a_function_gets_the_variables_that_it_has_parameters_for() -> None:
         known.interval(Number(call="half", at={"mbp": 1}))
 
 
+def test_steps_that_rise_are_counted_run_by_run() -> None:
+    known = sources()
+    steps = [{"rate": "1Mbit", "queue": "fifo"}, {"rate": "1Mbit", "queue": "codel"},
+             {"rate": "2Mbit", "queue": "fifo"}, {"rate": "1Mbit", "queue": "fifo"}]  # fmt: skip
+    rises = Number(study="toy", of="got", over=steps, take="rises")
+    assert known.interval(rises) == Span(2.0, 0.0, 0, 2.0, 2.0)
+    falls = Number(study="toy", of="got", over=steps, take="falls")
+    assert known.interval(falls) == Span(1.0, 0.0, 0, 1.0, 1.0)
+
+
 def test_an_amount_is_a_number_or_an_expression_of_variables() -> None:
     values = {"a": 3, "b": 12.65, "none": None}
     assert amount("{b}", values) == 12.65 and amount(2, {}) == 2.0
@@ -173,8 +183,8 @@ which = [2]
 """
 
 
-def made(folder: Path, claims: str = CLAIMS, **calls: Any) -> Paper:
-    (folder / "paper.toml").write_text(PAPER)
+def made(folder: Path, claims: str = CLAIMS, more: str = "", **calls: Any) -> Paper:
+    (folder / "paper.toml").write_text(PAPER + more)
     (folder / "claims.toml").write_text(claims)
     (folder / "words.md").write_text("# citation\n\n# setup\n\n# statistics\n\n# found\n")
     (folder / "table.csv").write_text("mbps,here\n1,9.0\n2,30.5\n")
@@ -219,6 +229,25 @@ def test_a_table_without_rows_to_show_is_left_out(tmp_path: Path) -> None:
     tables = paper.sections[0].tables
     assert tables is not None
     assert [each.heading for each in tables(Toy({"toy": ()}, Path(), quick=False))] == ["codel"]
+
+
+def test_claims_are_judged_under_choices_that_were_run(tmp_path: Path) -> None:
+    text = """
+[[section]]
+heading = "Choices"
+[[section.table]]
+rows = { queue = ["fifo", "none"] }
+head = { choice = "{queue}" }
+claims = ["T-1"]
+studies = { toy = "toy" }
+at = { queue = "{queue}" }
+"""
+    paper = made(tmp_path, more=text, shown=shown)
+    tables = paper.sections[1].tables
+    assert tables is not None
+    (found,) = tables(Toy({"toy": ()}, Path(), quick=False))
+    assert found.columns == ["choice", "T-1"]
+    assert found.rows == [["fifo", "?, 2 of 3"], ["none", ""]]
 
 
 @pytest.mark.parametrize(

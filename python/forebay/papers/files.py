@@ -72,7 +72,8 @@ class Allowed(Number):
     exactly: float | None = None
     """The only value that they allow."""
     every: bool = False
-    """Whether all of the points that `take` counts are asked for; `{count}` is their number."""
+    """Whether all of the points (or steps) that `take` counts are asked for; `{count}` is their
+    number."""
     printed: str | None = None
     """A number as it is printed: it allows what rounds to it."""
     stated: float | str | None = None
@@ -285,7 +286,10 @@ class TableTable(_written.Table):
     column: list[Column] = Field(default_factory=list)
     """Columns of numbers."""
     claims: list[str] = Field(default_factory=list)
-    """Claims judged under the choice of each row: a column each."""
+    """Claims judged under the choice of each row: a column each, before those of numbers. Nothing
+    stands where the choice was not run."""
+    counts: bool = True
+    """Whether they say how many of a claim's numbers hold."""
     studies: dict[str, str] = Field(default_factory=dict)
     """For claims: the study in place of another."""
     at: dict[str, Any] = Field(default_factory=dict)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
+from itertools import pairwise
 from typing import Any, Literal
 
 import polars as pl
@@ -64,10 +65,14 @@ class Number(_written.Table):
     """Change in percent against the point with these columns changed, run by run."""
     over: Factors | None = None
     """Several points, of which `take` makes one number."""
-    take: Literal["least", "greatest", "mean", "sum", "above", "below", "between"] | None = None
+    take: (
+        Literal["least", "greatest", "mean", "sum", "above", "below", "between", "rises", "falls"]
+        | None
+    ) = None
     """Of several points: the least or greatest mean; the mean within each replication; the sum
     over all runs, which is exact; how many lie above or below `than` (from those that surely do
-    to those that are not surely on the other side); or how many surely lie between `ends`."""
+    to those that are not surely on the other side); how many surely lie between `ends`; or at how
+    many of the steps from one to the next it rises or falls, run by run, counted likewise."""
     than: float = 0.0
     """What `above` and `below` compare with, before `scale`."""
     ends: list[float] = Field(default_factory=lambda: [-math.inf, math.inf])
@@ -133,6 +138,15 @@ class Sources:
             sign = 1 if number.take == "above" else -1
             found = [self._point(number, each, less=number.than) for each in points]
             return _counted([each for each in found if each is not None], sign)
+        if number.take in ("rises", "falls"):
+            sign = 1 if number.take == "rises" else -1
+            runs = [self._one(number, each) for each in points]
+            steps = [
+                _paired(after, before, lambda a, b: a - b, (points[at + 1], points[at]))
+                for at, (before, after) in enumerate(pairwise(runs))
+            ]
+            differences = [stats.interval(list(step.values())) for step in steps]
+            return _counted([each for each in differences if each is not None], sign)
         if number.take == "between":
             bounds = Bounds(*number.ends)
             lie = [Judgement(self._point(number, each), bounds).standing for each in points]
@@ -241,6 +255,15 @@ class Sources:
             ScenarioError: as for `interval`.
         """
         return {run: number.scale * value for run, value in self._one(number, values or {}).items()}
+
+    def chosen_ran(self, study: str) -> bool:
+        """Whether a study has runs under the setting."""
+        runs = self.data.study(self.setting.studies.get(study, study)).runs
+        at, otherwise = self.setting.at, {**self.setting.at, **self.setting.otherwise}
+        return any(
+            not runs.filter(*(pl.col(column) == v for column, v in chosen.items())).is_empty()
+            for chosen in (at, otherwise)
+        )
 
     def _one(self, number: Number, values: Values) -> dict[int, float]:
         """The value of each replication, before it is scaled."""

@@ -267,18 +267,23 @@ class _Maker:
             if table.only and not sources.told(table.only, values):
                 continue
             cells: list[Any] = [filled(text, values) for text in table.head.values()]
-            cells += [_cell(sources, each, {**values, **more}) for each, more in columns]
             chosen = sources.under(_setting(table, values))
-            for id_ in table.claims:
-                own = self.by_id[id_]
-                # What was not run under the choices says nothing about them.
-                asked = [each for each in own.number if (each.study or own.study) in table.studies]
-                found = parts(chosen, asked, own.study)
-                good = sum(part.verdict == "reproduced" for part in found)
-                cells.append(f"{MARKS[verdict_of(found)]}, {good} of {len(found)}")
+            cells += [self._verdict(chosen, table, self.by_id[id_]) for id_ in table.claims]
+            cells += [_cell(sources, each, {**values, **more}) for each, more in columns]
             rows.append(cells)
-        head = [*table.head, *(filled(each.head, more) for each, more in columns), *table.claims]
+        head = [*table.head, *table.claims, *(filled(each.head, more) for each, more in columns)]
         return Table(head, rows, filled(table.heading, outer), table.text)
+
+    def _verdict(self, chosen: Sources, table: TableTable, claim: ClaimTable) -> str:
+        """What a claim comes to under a choice."""
+        # What was not run under the choices says nothing about them.
+        asked = [each for each in claim.number if (each.study or claim.study) in table.studies]
+        if not all(chosen.chosen_ran(each.study or claim.study) for each in asked):
+            return ""
+        found = parts(chosen, asked, claim.study)
+        mark = MARKS[verdict_of(found)]
+        good = sum(part.verdict == "reproduced" for part in found)
+        return f"{mark}, {good} of {len(found)}" if table.counts else mark
 
 
 def _cell(sources: Sources, column: Column, values: Mapping[str, Any]) -> Any:
@@ -341,7 +346,7 @@ def parts(sources: Sources, numbers: Sequence[Allowed], study: str = "") -> list
             one = _in(number.model_copy(update=own), study)
             stated = amount(one.stated, values)
             one = one.model_copy(update={"stated": stated})
-            count = len(sources.rows(one.over, one, values))
+            count = len(sources.rows(one.over, one, values)) - (one.take in ("rises", "falls"))
             values, bounds = {**values, "count": count}, one.bounds(count)
             referee = one.referee
             if isinstance(referee, Number):
