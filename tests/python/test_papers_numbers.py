@@ -69,6 +69,15 @@ def test_a_variable_that_rows_name_is_its_value() -> None:
     assert listed({"tcp": ['{"congestion": "cubic"}']}) == [{"tcp": '{"congestion": "cubic"}'}]
 
 
+def test_a_function_gives_rows() -> None:
+    def double(_: Sources, n: int) -> list[dict[str, Any]]:
+        return [{"queue": "fifo", "n": 2 * n}, {"queue": "codel", "n": 3 * n}]
+
+    assert listed({"call": "double", "queue": "codel"}, {"n": 5}, double=double) == [
+        {"queue": "codel", "n": 15}
+    ]
+
+
 def test_a_quick_run_leaves_out_what_was_not_run() -> None:
     factors = {"rate": ["1Mbit", "3Mbit"], "queue": "all"}
     assert len(listed(factors)) == 4

@@ -32,10 +32,10 @@ Factors = dict[str, Any] | list[dict[str, Any]] | str
 such as `table.csv`, or every combination of the values of some variables.
 
 A combination names for each variable a value, a list of values, or "all": the values of a column
-that were run. A list may also hold tables, which give several variables at once, and `rows` names
-rows (or several of them) to combine with. What has a variable twice is kept if both values are
-equal: so rows are chosen, and get more variables. A text that is a variable in braces is its value.
-In a quick run, what was not run is left out."""
+that were run. A list may also hold tables, which give several variables at once. `rows` names rows
+(or several of them) to combine with, and `call` a function of `measures.py` that gives some. What
+has a variable twice is kept if both values are equal: so rows are chosen, and get more variables. A
+text that is a variable in braces is its value. In a quick run, what was not run is left out."""
 Call = Callable[..., Any]
 """A function of `measures.py`: it is given the paper's `Sources`, what `at` says, and the variables
 that it has parameters for. It returns an `Interval`, none if nothing was measured, or a text."""
@@ -199,6 +199,8 @@ class Sources:
         for name, given in _each(factors):
             if name == "rows":
                 steps = self._listed(given, number, values)
+            elif name == "call":
+                steps = self.told(given, values)
             elif given == "all":
                 steps = [{name: each} for each in self._all(number, name, values)]
             else:
