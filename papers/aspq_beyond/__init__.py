@@ -1,1 +1,0 @@
-"""ASPQ beyond its paper: the controller's options, and whether to freeze."""

@@ -1,0 +1,147 @@
+"""Traffics and boxes of the studies in words, and what a freeze changes beside each traffic."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from forebay.papers import Sources, exactly
+from forebay.papers.numbers import Number, Values
+from forebay.scenario import quantity
+from forebay.stats import Interval
+
+SPQ, FREEZE, SHARE = "SPQ", "ASPQ, idle timeout 100 ms", "DRR, a tenth for low"
+LOW = "classes.low.goodput_bps"
+HOME = "10Mbit"
+"""Rate of most links."""
+PLAIN = '{"kind": "aspq"}'
+
+
+def _base(written: Any) -> float:
+    """A quantity of a study in base units."""
+    found = quantity(written)
+    assert found is not None, written
+    return found[0]
+
+
+def traffics(sources: Sources) -> list[Values]:
+    """High-priority traffics, each on a link and beside so many low-priority flows.
+
+    `on_s` is how long one lasts, in s: a transfer takes about as long as the pause after it.
+    `fills` is whether it fills the link while it lasts.
+    """
+    columns = ("traffic.low.flows", "dumbbell.rate", "traffic.high")
+    runs = sources.data.study("traffics").runs.select(columns).unique(maintain_order=True)
+    found: list[Values] = []
+    for flows, rate, written in runs.iter_rows():
+        high = json.loads(written)
+        if high["kind"] == "files":
+            kind, on, fills = "TCP transfers", high["interval"], True
+            words = f"TCP, {high['size']} each, pauses of {on}"
+        else:
+            kind, on = f"UDP, {high['rate']}/s while on", high["on"]
+            fills = _base(high["rate"]) > 0.97 * _base(rate)
+            words = f"UDP, {high['rate']}/s, {on} on and off"
+        found.append(
+            {
+                **dict(zip(columns, (flows, rate, written), strict=True)),
+                "flows": flows,
+                "rate": rate,
+                "kind": kind,
+                "words": words,
+                "name": words if rate == HOME else f"{rate}/s link: {words}",
+                "on_s": _base(on),
+                "period_s": 2 * _base(on),
+                "fills": fills,
+            }
+        )
+    return found
+
+
+def change(sources: Sources, variant: str, **row: Any) -> Interval:
+    """Change of the low flows' goodput against strict priority, in % of its mean there."""
+    less = Number(study="traffics", of=LOW, at={"title": variant}, less={"title": SPQ})
+    before = sources.interval(Number(study="traffics", of=LOW, at={"title": SPQ}), row)
+    assert before is not None
+    found = sources.interval(less.model_copy(update={"scale": 100 / before.mean}), row)
+    assert found is not None
+    return found
+
+
+def effect(sources: Sources, **row: Any) -> Literal["helps", "hurts", "neither"]:
+    """What freezing does: more than 1 %, with the whole interval."""
+    found = change(sources, FREEZE, **row)
+    if found.low is not None and found.low > 1:
+        return "helps"
+    return "hurts" if found.high is not None and found.high < -1 else "neither"
+
+
+def delays(sources: Sources, **row: Any) -> str:
+    """The 99th percentile of high priority's delay under strict priority and with a share, ms."""
+    p99 = "classes.high.p99_delay_ms"
+    first, second = (
+        sources.interval(Number(study="traffics", of=p99, at={"title": each}), row)
+        for each in (SPQ, SHARE)
+    )
+    assert first is not None and second is not None
+    return f"{first.mean:.0f} / {second.mean:.0f}"
+
+
+def kinds(sources: Sources, does: str = "") -> Interval:
+    """How many traffics there are, or those beside which a freeze surely helps or hurts."""
+    rows = traffics(sources)
+    return exactly(sum(does in ("", effect(sources, **row)) for row in rows))
+
+
+def more_harm(sources: Sources) -> Interval:
+    """Traffics beside which a freeze surely hurts, less those beside which it surely helps."""
+    return exactly(kinds(sources, "hurts").mean - kinds(sources, "helps").mean)
+
+
+def _helped(sources: Sources) -> list[Values]:
+    return [row for row in traffics(sources) if effect(sources, **row) == "helps"]
+
+
+def most_gained(sources: Sources) -> Interval:
+    """Largest mean change where a freeze surely helps, %."""
+    return exactly(max(change(sources, FREEZE, **row).mean for row in _helped(sources)))
+
+
+def longest_helped(sources: Sources) -> Interval:
+    """Longest interruption where a freeze surely helps, s."""
+    return exactly(max(row["on_s"] for row in _helped(sources)))
+
+
+def enough(sources: Sources) -> Interval:
+    """Percent of the traffics beside which a guaranteed share gives low priority no less than a
+    freeze, to a percentage point."""
+    rows = traffics(sources)
+    more = sum(
+        change(sources, SHARE, **row).mean >= change(sources, FREEZE, **row).mean - 1
+        for row in rows
+    )
+    return exactly(100 * more / len(rows))
+
+
+def best(sources: Sources, what: str) -> Interval | str:
+    """Of the traffic with the largest gain: a variable, or the change with a variant."""
+    row = max(traffics(sources), key=lambda each: change(sources, FREEZE, **each).mean)
+    return str(row[what]) if what in row else change(sources, what, **row)
+
+
+def boxes(sources: Sources) -> list[Values]:
+    """The boxes of the study of options: as it writes them, in words, and the plain one."""
+    found: list[Values] = []
+    for box in sources.data.study("options").runs["box"].unique(maintain_order=True):
+        block = json.loads(box)
+        options = [f"{key.replace('_', ' ')} {v}" for key, v in block.items() if key != "kind"]
+        name = ", ".join(options) or ("SPQ" if block["kind"] == "none" else "ASPQ, plain")
+        found.append({"box": box, "name": name, "plain": PLAIN})
+    return found
+
+
+def upper_end(sources: Sources, **row: Any) -> Interval:
+    """Upper end of the change of the low transfer's time against the plain controller, s."""
+    of = "classes.low.mean_completion_s"
+    found = sources.interval(Number(study="options", of=of, less={"box": "{plain}"}), row)
+    return exactly(0.0 if found is None else found.high or 0.0)
