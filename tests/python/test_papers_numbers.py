@@ -58,6 +58,10 @@ def test_rows_are_combined_where_their_variables_agree() -> None:
     assert several == both
     with pytest.raises(ScenarioError, match=r'no rows called "publishd".*published'):
         listed("publishd", named=named)
+    with pytest.raises(ScenarioError, match="no row agrees with mbps = 3"):
+        listed({"rows": "points", "mbps": 3}, named=named)
+    with pytest.raises(ScenarioError, match='rows "round" are made of themselves'):
+        listed("round", named={"round": {"rows": "again"}, "again": {"rows": ["round"]}})
 
 
 def test_a_variable_that_rows_name_is_its_value() -> None:

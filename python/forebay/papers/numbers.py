@@ -179,26 +179,38 @@ class Sources:
         """The variables of each combination; those given alone if there are no factors.
 
         Raises:
-            ScenarioError: no rows have the name.
+            ScenarioError: no rows have the name, they are made of themselves, or none agrees with
+                the others.
         """
         if factors is None:
             return [values]
         found: list[Values] = [{**values, **each} for each in self._listed(factors, number, values)]
         return [each for each in found if self._run(number, each)] if self.data.quick else found
 
-    def _listed(self, factors: Factors, number: Number, values: Values) -> list[dict[str, Any]]:
-        """The rows alone, without the variables that are known already."""
+    def _listed(
+        self, factors: Factors, number: Number, values: Values, within: tuple[str, ...] = ()
+    ) -> list[dict[str, Any]]:
+        """The rows alone, without the variables that are known already.
+
+        Args:
+            factors: the rows.
+            number: whose study has the columns.
+            values: the variables that are known.
+            within: names of the rows that these are part of.
+        """
         if isinstance(factors, list):
             return factors
         if isinstance(factors, str):
             if factors not in self.named:
                 near = _written.nearest(factors, list(self.named))
                 raise ScenarioError(f'there are no rows called "{factors}"{near}')
-            return self._listed(self.named[factors], number, values)
+            if factors in within:
+                raise ScenarioError(f'the rows "{factors}" are made of themselves')
+            return self._listed(self.named[factors], number, values, (*within, factors))
         found: list[dict[str, Any]] = [{}]
         for name, given in _each(factors):
             if name == "rows":
-                steps = self._listed(given, number, values)
+                steps = self._listed(given, number, values, within)
             elif name == "call":
                 steps = self.told(given, values)
             elif given == "all":
@@ -212,6 +224,8 @@ class Sources:
                 for step in (_known(each, {**row, **values}) for each in steps)
                 if all(row.get(variable, value) == value for variable, value in step.items())
             ]
+            if not found:
+                raise ScenarioError(f"no row agrees with {name} = {given}")
         return found
 
     def _run(self, number: Number, values: Values) -> bool:

@@ -247,7 +247,7 @@ class _Maker:
 
     def _table(self, sources: Sources, table: TableTable) -> list[Table]:
         if table.call:
-            made: Any = sources.calls[table.call](sources)
+            made: Any = sources.told(table.call, {})
             return [made] if isinstance(made, Table) else list(made)
         found = []
         for outer in sources.rows(table.for_, Number(study=table.study), {}):
@@ -374,7 +374,7 @@ _OWN = set(Allowed.model_fields) - {"for_", "what", "study"}
 def panels(sources: Sources, table: PanelTable) -> Sequence[Panel]:
     """A diagram, or one for each combination of its variables."""
     if table.call:
-        made: Any = sources.calls[table.call](sources)
+        made: Any = sources.told(table.call, {})
         return list(made)
     found = []
     for values in sources.rows(table.for_, Number(study=table.study), {}):
@@ -433,6 +433,8 @@ def _place(sources: Sources, curve: Curve, values: Mapping[str, Any]) -> Any:
     """Where a step is on the axis: a number, or the name of a bar."""
     if curve.x_is:
         known = filled(curve.x_is, values)
+        if known is None:
+            raise ScenarioError(f'"{curve.x_is}" has no value at {dict(values)}')
         if not isinstance(known, str):
             return curve.x_scale * known
         plain = Number(study=curve.study, of=curve.x_is, at=curve.at, scale=curve.x_scale)
