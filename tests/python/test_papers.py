@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomllib
 from typer.testing import CliRunner
 
 import toy_paper
@@ -358,6 +359,21 @@ def test_modules_beside_one_paper_are_not_found_by_another(papers: Path) -> None
     (other / "paper.py").write_text((papers / "toy" / "paper.py").read_text())
     with pytest.raises(ModuleNotFoundError, match="keys"):
         library.load("other")
+
+
+def test_packages_hold_every_file_of_the_papers() -> None:
+    root = Path(__file__).parents[2]
+    settings = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
+    patterns = [each["path"] for each in settings["tool"]["maturin"]["include"]]
+    held = {path for pattern in patterns for path in root.glob(pattern)}
+    papers = root / "python" / "forebay" / "papers" / "collection"
+    files = {
+        path
+        for folder in papers.iterdir()
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert files and files <= held
 
 
 def test_every_paper_of_the_library_loads() -> None:
