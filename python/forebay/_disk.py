@@ -75,9 +75,9 @@ def write(
         OSError: it could not be written, with the remedy; an earlier file stays. The name is that
             of a symbolic link or of no regular file, which are not replaced.
     """
-    fresh = _beside(path)
     try:
         _check_replaceable(path)
+        fresh = _beside(path)
         try:
             _fill(fresh, content if isinstance(content, bytes) else content.encode(), synchronised)
             if replace:
@@ -157,6 +157,11 @@ def open_own(path: Path) -> io.FileIO:
         file.close()
         raise refused(OSError(errno.EEXIST, "is not a regular file; remove it"), path)
     return file
+
+
+def leads_to(path: str | Path) -> Path:
+    """The place to which a path leads, without links; a link that leads to itself stays."""
+    return Path(os.path.realpath(path))
 
 
 def refused(error: OSError, path: Path, more: str = "") -> OSError:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import tomli_w
 
-from forebay import _engine
+from forebay import _disk, _engine
 from forebay._engine import ScenarioError
 from forebay._plugins import is_python
 
@@ -235,7 +235,7 @@ class Scenario:
                     f"{self.name}: plugins[{place}]: a class in Python runs in simulations alone; "
                     "a gate takes shared libraries: write it in Rust or C (docs/extending.md)"
                 )
-        return [str(Path(self.base, file).resolve()) for file in files]
+        return [str(_disk.leads_to(Path(self.base, file))) for file in files]
 
     def identity(self) -> str:
         """Hash of everything that decides what runs: all but the seed and the title.

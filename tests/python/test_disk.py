@@ -103,6 +103,53 @@ def test_only_regular_files_are_replaced(folder: Path, target: str) -> None:
     assert not list(folder.glob("**/*.partial"))
 
 
+@pytest.mark.parametrize("made", [fifo, device, loop, Path.mkdir])
+@pytest.mark.parametrize("name", ["given.py", "given.so"])
+def test_only_regular_files_are_plugins(
+    folder: Path, name: str, made: Callable[[Path], None]
+) -> None:
+    made(folder / name)
+    words = ["--plugin", str(folder / name), "run", str(folder / "base.toml")]
+    done = subprocess.run([*FOREBAY, *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "plugins[0]: plug-in " in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("made", [fifo, device, loop, Path.mkdir])
+def test_a_new_scenario_replaces_nothing(folder: Path, made: Callable[[Path], None]) -> None:
+    made(folder / "mine.toml")
+    words = ["new", "scenario", "-t", "household", "-o", str(folder / "mine.toml")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 2 and done.stderr.startswith(f"error: {folder / 'mine.toml'}: ")
+
+
+def test_a_link_to_itself_in_a_name_is_said(folder: Path) -> None:
+    loop(folder / "self")
+    here, tree = str(folder / "self"), str(Path(__file__).parents[2])
+    for words in (
+        ["paper", "run", here],
+        ["new", "discipline", "a", "--source", tree, "--in", here],
+    ):
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 2 and here in done.stderr
+
+
+@pytest.mark.parametrize("name", [".", "/"])
+def test_a_folder_is_not_written_as_a_file(name: str) -> None:
+    with pytest.raises(IsADirectoryError, match="is a folder, not a file"):
+        _disk.write(Path(name), "new")
+
+
+@pytest.mark.parametrize("name", ["[x", "out*", "~", "$HOME", "http:"])
+def test_names_are_not_patterns(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that a shell or a library would read in another way is that of one folder."""
+    monkeypatch.chdir(folder)
+    plan = sweep.load(Path("study.json"))
+    sweep.run(plan, Path("outer"))
+    sweep.run(plan, Path(name), tables=["queue"])
+    assert sweep.results(Path(name)).runs.equals(sweep.results(Path("outer")).runs)
+
+
 def test_a_file_is_replaced_or_kept(tmp_path: Path) -> None:
     path = tmp_path / "file"
     _disk.write(path, "one")

@@ -4,7 +4,7 @@ use crate::exit;
 use crate::import::import;
 use crate::interface::{ForebayDiscipline, ForebayPlugin};
 use crate::watch::{Calls, Function};
-use forebay_core::{Discipline, Entry};
+use forebay_core::{Discipline, Entry, file};
 use libloading::Library;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -14,6 +14,8 @@ use std::time::SystemTime;
 
 /// The symbol that a plug-in exports.
 const SYMBOL: &str = "forebay_plugin";
+/// Most bytes of a library.
+const LARGEST: u64 = 1 << 30;
 /// Most disciplines of one library.
 const MOST: u32 = 1000;
 
@@ -52,11 +54,11 @@ pub fn load(path: &Path) -> Result<Plugin, String> {
         Some(_) => return Err(refuse("it has changed since it was loaded; start again".into())),
         None => {}
     }
+    let content = file::read(&whole, LARGEST).map_err(|error| refuse(file::words(&error)))?;
     exit::guard();
     let calls = Calls::of(&format!("plug-in {}", path.display()).into());
     let kinds = calls.during(Function::Load, || open(&whole, &path.display().to_string()));
     let kinds = kinds.map_err(refuse)?;
-    let content = std::fs::read(&whole).map_err(|error| refuse(error.to_string()))?;
     let sha256 = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
     let plugin = Plugin { kinds, sha256 };
     loaded.insert(whole, (stamp, plugin.clone()));

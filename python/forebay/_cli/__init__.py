@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from forebay import _engine
+from forebay import _disk, _engine
 from forebay._cli import (
     check,
     compare,
@@ -103,4 +103,4 @@ def _options(
 ) -> None:
     with friendly():
         check_arguments()
-    plugins[:] = [str(path.resolve()) for path in plugin]
+    plugins[:] = [str(_disk.leads_to(path)) for path in plugin]

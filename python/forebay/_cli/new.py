@@ -53,7 +53,7 @@ def scenario(
         for each in load(template.file).resolved()["files"]:
             wanted[target.parent / each["file"]] = TEMPLATES / each["file"]
         for path, source in wanted.items():
-            if path.exists() and path.read_bytes() != source.read_bytes():
+            if _disk.read_if_any(path) not in (None, source.read_bytes()):
                 raise ScenarioError(f"{path}: exists already; choose another name with --out")
         for path, source in wanted.items():
             if not path.exists():

@@ -177,7 +177,8 @@ def source_tree(start: Path) -> Path:
         ScenarioError: there is none.
     """
     here = Path(__file__).resolve()
-    for folder in (start.resolve(), *start.resolve().parents, *here.parents):
+    begun = _disk.leads_to(start)
+    for folder in (begun, *begun.parents, *here.parents):
         if (folder / "crates" / "abi" / "Cargo.toml").is_file():
             return folder
     raise ScenarioError("forebay's sources are not here; say where they are with --source")
@@ -206,7 +207,7 @@ def write(name: str, folder: Path, source: Path) -> Path:
         "name": name,
         "crate": name.replace("-", "_"),
         "type": "".join(word.capitalize() for word in name.split("-")),
-        "tree": Path(os.path.relpath(source.resolve(), crate.resolve())).as_posix(),
+        "tree": Path(os.path.relpath(_disk.leads_to(source), _disk.leads_to(crate))).as_posix(),
     }
     templates = {"Cargo.toml": CARGO, "src/lib.rs": RUST, "scenario.toml": SCENARIO}
     files: dict[str, str | bytes] = {

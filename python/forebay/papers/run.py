@@ -16,7 +16,7 @@ from forebay.sweep import Study, several
 
 def folder_for(key: str, quick: bool, changed: bool = False) -> Path:
     """Where the results of a paper go unless told otherwise."""
-    name = Path(key).resolve().name
+    name = _disk.leads_to(key).name
     return Path("out") / "papers" / f"{name}{'-changed' * changed}{'-quick' * quick}"
 
 

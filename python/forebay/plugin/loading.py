@@ -20,6 +20,8 @@ from pathlib import Path
 from types import FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any
 
+from forebay import _disk
+from forebay._engine import ScenarioError
 from forebay._plugins import CLASS
 from forebay.plugin.control import CongestionControl
 from forebay.plugin.discipline import Discipline
@@ -161,11 +163,11 @@ def load(path: str, base: str | Path) -> tuple[str, list[Kind]]:
             )
         owner, _, digest = _handed[path]
         return digest, [kind_of(owner)]
-    whole = Path(base, path).resolve()
+    whole = _disk.leads_to(Path(base, path))
     try:
-        content = whole.read_bytes()
-    except OSError as error:
-        raise PluginError(f"cannot be read: {error.strerror}") from None
+        content = _disk.read(whole)
+    except ScenarioError as error:
+        raise PluginError(f"cannot be read: {str(error).removeprefix(f'{whole}: ')}") from None
     digest = hashlib.sha256(content).hexdigest()
     with _lock:
         if (whole, digest) not in _loaded:

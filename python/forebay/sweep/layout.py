@@ -151,13 +151,21 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
         FileNotFoundError: it is not there any more.
     """
     with _readable(path):
-        return pl.read_parquet(path, columns=None if columns is None else list(columns))
+        names = None if columns is None else list(columns)
+        return pl.read_parquet(path.absolute(), columns=names, glob=False)
+
+
+def part_height(path: Path) -> int:
+    """The runs of one part; errors as of `read_part`."""
+    with _readable(path):
+        rows: int = pl.scan_parquet(path.absolute(), glob=False).select(pl.len()).collect().item()
+        return rows
 
 
 def part_schema(path: Path) -> Mapping[str, pl.DataType]:
     """The columns of one part; errors as of `read_part`."""
     with _readable(path):
-        return pl.read_parquet_schema(path)
+        return pl.read_parquet_schema(path.absolute())
 
 
 @contextmanager

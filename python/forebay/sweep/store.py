@@ -27,7 +27,15 @@ from forebay._engine import ScenarioError
 from forebay._runs.folder import parquet
 from forebay._runs.journal import Journal, going_on, locked, unlock
 from forebay._runs.task import Record
-from forebay.sweep.layout import COMPLETE, Layout, differing, part_schema, parts, read_part
+from forebay.sweep.layout import (
+    COMPLETE,
+    Layout,
+    differing,
+    part_height,
+    part_schema,
+    parts,
+    read_part,
+)
 from forebay.sweep.study import Study
 
 JOURNAL_RUNS = 1000
@@ -93,8 +101,7 @@ class Store:
         try:
             self._roll()
             names = parts(self.folder)
-            heights = [pl.scan_parquet(name).select(pl.len()).collect().item() for name in names]
-            if len(names) > 1 and sum(heights) <= COMPACT_UP_TO:
+            if len(names) > 1 and sum(map(part_height, names)) <= COMPACT_UP_TO:
                 self._write(self._layout.arranged([read_part(name) for name in names]))
                 for name in names:
                     name.unlink()

@@ -14,15 +14,15 @@ from forebay.sweep.data import StudyData
 
 def read_first(folder: Path, points: Sequence[str], table: str) -> dict[str, dict[str, list[Any]]]:
     """One table of the first run of some points, as lists by column; none if it has no row."""
-    paths = {str(table_file(folder, point, 1, table)): point for point in points}
-    whole = pl.read_parquet(list(paths), include_file_paths="\0")
+    paths = {str(table_file(folder.absolute(), point, 1, table)): point for point in points}
+    whole = pl.read_parquet(list(paths), include_file_paths="\0", glob=False)
     parts = whole.partition_by("\0", as_dict=True, include_key=False)
     return {paths[name]: part.to_dict(as_series=False) for (name,), part in parts.items()}
 
 
 def read_one(folder: Path, point: str, replication: int, table: str) -> pl.DataFrame:
     """One table of one run."""
-    return pl.read_parquet(table_file(folder, point, replication, table))
+    return pl.read_parquet(table_file(folder.absolute(), point, replication, table), glob=False)
 
 
 def read(folder: Path, study: StudyData, table: str) -> pl.DataFrame:

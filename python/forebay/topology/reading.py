@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,7 @@ def _json(path: Path) -> dict[str, Any]:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         table = dict(pairs)
         if len(table) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
+            twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
             raise ScenarioError(f'{path}: "{twice}" occurs twice in one object; rename one')
         return table
 

@@ -156,12 +156,14 @@ def state(folder: Path) -> tuple[State, list[str]]:
             partial.append(name)
         elif path.is_file() and PARTIAL not in name and path.name not in ("lock", "spent.json"):
             content = path.read_bytes()
-            content = re.sub(rb'"cpu_seconds": ?[-+.e\d]+', b"", content)
+            content = re.sub(rb'"cost": ?{[^}]*}', b"", content)
             content = re.sub(rb"[.\d]+ s of processor time", b"", content)
             # Parts that an error left, too, change the number of the last one.
             name = re.sub(r"part-\d+", "part", name)
             if path.name == "runs.parquet":
-                content = pl.read_parquet(path).drop("cpu_seconds").write_csv().encode()
+                content = (
+                    pl.read_parquet(path).select(pl.exclude("^cost\\..*$")).write_csv().encode()
+                )
             found[name] = b"whole" if content.endswith(b"</html>\n") else content
     return found, partial
 

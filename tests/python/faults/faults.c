@@ -99,6 +99,16 @@ static int sort_of(int flags) { return flags & O_CREAT ? OPEN | MAKE : OPEN; }
   }
 OPENS(open) OPENS(open64) OPENATS(openat) OPENATS(openat64)
 
+/* A second descriptor of a file, as Rust's try_clone() makes it. */
+#define DUPLICATES(name) \
+  int name(int fd, int what, ...) { \
+    va_list rest; va_start(rest, what); long arg = va_arg(rest, long); va_end(rest); \
+    REAL(int, #name, int, int, ...); \
+    int done = real(fd, what, arg); \
+    return what == F_DUPFD || what == F_DUPFD_CLOEXEC ? track(done, tracked(fd)) : done; \
+  }
+DUPLICATES(fcntl) DUPLICATES(fcntl64)
+
 /* A short write is of half the bytes; what cannot be halved is written. */
 #define WRITES(name, shape, args, ...) \
   ssize_t name shape { \
