@@ -159,6 +159,17 @@ def open_own(path: Path) -> io.FileIO:
     return file
 
 
+def check_regular(path: Path) -> None:
+    """Check that a file is a regular one: to open a FIFO could block for ever.
+
+    Raises:
+        ScenarioError: it is not.
+        OSError: there is none.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ScenarioError(f"{path}: is not a regular file; remove it")
+
+
 def leads_to(path: str | Path) -> Path:
     """The place to which a path leads, without links; a link that leads to itself stays."""
     return Path(os.path.realpath(path))

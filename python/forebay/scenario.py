@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -442,20 +441,23 @@ def value_of(text: str) -> Any:
         value = tomllib.loads(f"value = {text}")
     except RecursionError:
         raise ScenarioError(f'"{text[:20]}...": is nested too deeply') from None
-    except tomllib.TOMLDecodeError:
+    except ValueError:  # It is not TOML, or a number of thousands of digits.
         return text
     return value["value"] if len(value) == 1 and _plain(value["value"]) else text
 
 
 def _plain(value: Any) -> bool:
-    """Whether JSON can hold the value (TOML also has dates and numbers that are not finite)."""
+    """Whether JSON can hold the value.
+
+    TOML also has dates, numbers that are not finite, and whole numbers of any length.
+    """
     if isinstance(value, dict):
         return all(_plain(inner) for inner in value.values())
     if isinstance(value, list):
         return all(_plain(inner) for inner in value)
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return isinstance(value, bool | int | str)
+    if isinstance(value, int | float):
+        return abs(value) < 1e300
+    return isinstance(value, str)
 
 
 def _without_null(value: Any) -> Any:

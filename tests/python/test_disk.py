@@ -134,6 +134,19 @@ def test_a_link_to_itself_in_a_name_is_said(folder: Path) -> None:
         assert done.exit_code == 2 and here in done.stderr
 
 
+def test_a_part_that_is_a_fifo_is_said_and_set_aside(folder: Path) -> None:
+    out = folder / "out"
+    sweep.run(sweep.load(folder / "study.json"), out)
+    (part,) = (out / "runs").iterdir()
+    part.unlink()
+    os.mkfifo(part)
+    done = CliRunner().invoke(app, ["report", str(out)])
+    assert done.exit_code == 2 and f"{part}: is not a regular file" in done.stderr
+    again = ["sweep", str(folder / "study.json"), "-o", str(out), "--repair"]
+    assert CliRunner().invoke(app, again).exit_code == 0
+    assert sweep.results(out).runs.height == 4
+
+
 @pytest.mark.parametrize("name", [".", "/"])
 def test_a_folder_is_not_written_as_a_file(name: str) -> None:
     with pytest.raises(IsADirectoryError, match="is a folder, not a file"):

@@ -365,6 +365,8 @@ def test_bad_demands_are_named(table: str, message: str, tmp_path: Path) -> None
         ({"rate": "5ms"}, "--rate: expected a rate"),
         ({"delay": "1Mbit"}, "--delay: expected a time"),
         ({"scale": 0.0}, "--scale: must be above 0"),
+        ({"scale": 1e300}, "its capacity times --scale must be 1 to 1e\\+18 bit/s"),
+        ({"scale": 1e-300}, "its capacity times --scale must be 1 to 1e\\+18 bit/s"),
         ({"metric": "luck"}, "--metric: expected hops, delay or rate"),
         ({"flows": 10**8}, "flows"),
     ],

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from forebay import Scenario, ScenarioError, load
+from forebay import Scenario, ScenarioError, load, run
+from forebay.scenario import load_with
 
 DOCUMENT: dict[str, Any] = {
     "seed": 1,
@@ -94,3 +95,12 @@ def test_toml_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
     path.write_text(Scenario.of(DOCUMENT).to_toml(), encoding="utf-8")
     assert load(path).document == DOCUMENT
+
+
+@pytest.mark.parametrize(
+    "seed", ["abc", "[1]", "1.5", "-1", "9" * 5000, "0x" + "f" * 9000, "1e999"]
+)
+def test_a_seed_that_is_none_is_refused_by_a_run(seed: str) -> None:
+    small = load_with(Path(__file__).with_name("small.toml"), [f"seed={seed}"])
+    with pytest.raises(ScenarioError, match=r"seed: must be|seed: expected"):
+        run(small)

@@ -199,7 +199,7 @@ def run(
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
     base = prepared(scenario, seed, discipline, link)
-    task = Task(base.name, 1, int(base.document.get("seed", 1)), base)
+    task = Task(base.name, 1, base.document.get("seed", 1), base)
     # In a thread, as a signal reaches the main thread only while that is not in the engine.
     tell = None if progress is None else (lambda now: progress(now.fraction))
     threads = idle_cores() if threads is None else min(threads, cores())

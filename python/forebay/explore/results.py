@@ -63,7 +63,9 @@ class Results:
 
         def work() -> None:
             try:
-                attempt(lambda: act(lanes, runs, tell), tell)
+                # Polars raises it in whatever thread works when Ctrl-C comes.
+                with contextlib.suppress(KeyboardInterrupt):
+                    attempt(lambda: act(lanes, runs, tell), tell)
             finally:
                 self._busy.release()
 

@@ -170,6 +170,7 @@ def part_schema(path: Path) -> Mapping[str, pl.DataType]:
 
 @contextmanager
 def _readable(path: Path) -> Iterator[None]:
+    _disk.check_regular(path)
     try:
         yield
     except pl.exceptions.PolarsError as error:

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from forebay import _disk
 from forebay._runs.journal import table_file
 from forebay.sweep.data import StudyData
 
@@ -15,6 +16,8 @@ from forebay.sweep.data import StudyData
 def read_first(folder: Path, points: Sequence[str], table: str) -> dict[str, dict[str, list[Any]]]:
     """One table of the first run of some points, as lists by column; none if it has no row."""
     paths = {str(table_file(folder.absolute(), point, 1, table)): point for point in points}
+    for path in paths:
+        _disk.check_regular(Path(path))
     whole = pl.read_parquet(list(paths), include_file_paths="\0", glob=False)
     parts = whole.partition_by("\0", as_dict=True, include_key=False)
     return {paths[name]: part.to_dict(as_series=False) for (name,), part in parts.items()}
@@ -22,7 +25,9 @@ def read_first(folder: Path, points: Sequence[str], table: str) -> dict[str, dic
 
 def read_one(folder: Path, point: str, replication: int, table: str) -> pl.DataFrame:
     """One table of one run."""
-    return pl.read_parquet(table_file(folder.absolute(), point, replication, table), glob=False)
+    path = table_file(folder.absolute(), point, replication, table)
+    _disk.check_regular(path)
+    return pl.read_parquet(path, glob=False)
 
 
 def read(folder: Path, study: StudyData, table: str) -> pl.DataFrame:

@@ -18,6 +18,8 @@ from forebay.topology.values import measured
 
 DURATION_S = 10
 WARMUP_S = 2
+LARGEST_BPS = 1e18
+"""Of a link's capacity; the engine's times end at less."""
 POINTS = 300_000
 """About how many points the time series of all links have together."""
 
@@ -122,7 +124,13 @@ def _rates(network: Network, choices: Choices, notes: Notes) -> dict[str, tuple[
         back = rate if link.back_bps is None else link.back_bps
         return rate * choices.scale, back * choices.scale
 
-    return {link.name: both(link) for link in network.links}
+    found = {link.name: both(link) for link in network.links}
+    for name, each in found.items():
+        if not 1 <= min(each) <= max(each) <= LARGEST_BPS:
+            raise ScenarioError(
+                f"link {name}: its capacity times --scale must be 1 to {LARGEST_BPS:.0e} bit/s"
+            )
+    return found
 
 
 def _delays(network: Network, choices: Choices, notes: Notes) -> dict[str, int]:
