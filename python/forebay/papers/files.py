@@ -13,8 +13,8 @@ from pydantic import Field
 from forebay import _written
 from forebay._engine import ScenarioError
 from forebay.judge import Bounds
-from forebay.papers.declare import Style
 from forebay.papers.numbers import Factors, Number
+from forebay.report.panel import Style
 
 
 class QuickTable(_written.Table):

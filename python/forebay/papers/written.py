@@ -21,11 +21,9 @@ from forebay.papers.declare import (
     Claim,
     Conclusion,
     Figure,
-    Panel,
     Paper,
     Quick,
     Section,
-    Series,
     Statement,
     StudyFile,
     Table,
@@ -46,6 +44,7 @@ from forebay.papers.files import (
 )
 from forebay.papers.judge import NotTestable, Part, verdict_of
 from forebay.papers.numbers import Call, Factors, Number, Setting, Sources, amount, filled
+from forebay.report.panel import Panel, Series
 from forebay.scenario import quantity
 from forebay.stats import Interval
 
