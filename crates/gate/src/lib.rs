@@ -22,6 +22,7 @@ pub mod plugins;
 pub mod privileges;
 pub mod rules;
 pub mod run;
+mod sandbox;
 pub mod server;
 pub mod show;
 pub mod status;
