@@ -69,7 +69,8 @@ enum Action {
     Upgrade {
         /// The configuration file. Its interfaces, socket and metrics are those of the running gate.
         config: PathBuf,
-        /// Guard the new gate, as with `run --fail-open`.
+        /// Guard the new gate, as with `run --fail-open`. If the running gate is guarded, the new one
+        /// always is.
         #[arg(long)]
         fail_open: bool,
         /// Start it and return.

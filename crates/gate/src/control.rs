@@ -39,6 +39,7 @@ pub fn signals() -> io::Result<Signals> {
 }
 
 /// Starts to answer for the gate behind `handle`, which uses `config` from the file at `path`.
+/// `fail_open` says whether it is a guardian, or has one.
 ///
 /// # Errors
 /// A thread cannot be started.
@@ -47,6 +48,7 @@ pub fn start(
     handle: &Handle,
     config: Config,
     path: PathBuf,
+    fail_open: bool,
 ) -> io::Result<Arc<Server>> {
     let (jobs, work) = sync_channel::<Job>(MOST_WAITING);
     let (gate, parts) = (handle.clone(), config.parts.clone());
@@ -56,7 +58,7 @@ pub fn start(
         }
     })?;
     let (accepts, ends) = (AtomicBool::new(true), AtomicBool::new(false));
-    Server { listeners, gate: handle.clone(), config, jobs, accepts, ends }.start()
+    Server { listeners, gate: handle.clone(), config, fail_open, jobs, accepts, ends }.start()
 }
 
 /// Obeys `signals` for the gate behind `handle`. `jobs` does the reloads.

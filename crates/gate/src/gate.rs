@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::io::{BATCH, Io, Pool, Side, open};
+use crate::io::{BATCH, Indices, Io, Pool, Side, open};
 use crate::lane::{Account, Lane, MOST_LAG};
 use crate::neighbour::{Predecessor, Successor};
 use crate::rules::Rules;
@@ -107,16 +107,18 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Opens the interfaces of `config`, and everything else that needs privileges.
+    /// Opens the interfaces of `config`, by the indices `known`, and everything else that needs
+    /// privileges.
     ///
     /// # Errors
     /// Something cannot be opened.
     pub fn open(
         config: Config,
+        known: Indices,
         dry_run: bool,
         record: Option<&Path>,
     ) -> io::Result<(Gate, Handle)> {
-        let (io, pool) = open(&config)?;
+        let (io, pool) = open(&config, known)?;
         Gate::with(config, io, pool, dry_run, record)
     }
 

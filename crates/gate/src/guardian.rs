@@ -11,7 +11,7 @@ use crate::config::{Backend, Config, Link, Other};
 use crate::control;
 use crate::gate::{Command, End, Gate, Handle};
 use crate::handover::{self, Lent};
-use crate::io::take_over;
+use crate::io::{Indices, indices, take_over};
 use crate::listen::Listeners;
 use crate::notify::Manager;
 use crate::server::{self, Server};
@@ -24,7 +24,7 @@ use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Command as Process, Stdio};
+use std::process::{Child, Command as Process, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -68,6 +68,15 @@ pub struct Guardian {
     pub manager: Option<Arc<Manager>>,
 }
 
+/// What finds the interfaces again, whatever they are called by then.
+#[derive(Default)]
+struct Kept {
+    /// Descriptors of TUN interfaces, which would go with the last of them.
+    tun: Vec<OwnedFd>,
+    /// Indices of other interfaces.
+    indices: Indices,
+}
+
 /// The gate proper, and the connection to it.
 type Worker = (Child, UnixStream);
 
@@ -82,19 +91,26 @@ impl Guardian {
         obey(signals, &scene)?;
         let guardian = Arc::new(self);
         guardian.keep_alive(&scene)?;
-        // Descriptors of TUN interfaces, which would go with the last of them.
-        let mut kept: Vec<OwnedFd> = Vec::new();
+        let mut kept = Kept::default();
         let mut began = None::<Instant>;
+        // What the log says of the gate proper once it is known whether packets pass.
+        let mut ended = None::<ExitStatus>;
         loop {
             let opened = guardian.open(&mut kept, lent.take());
             let (mut gate, handle) = match opened {
                 Ok(gate) => gate,
                 Err(error) if began.is_none() => return Err(error),
                 Err(error) => {
+                    if let Some(code) = ended {
+                        say(format_args!("the gate has ended ({code})"));
+                    }
                     say(format_args!("waiting for the interfaces: {error}"));
                     guardian.wait_for_interfaces(&scene, &mut kept)?
                 }
             };
+            if let Some(code) = ended.take() {
+                say(format_args!("the gate has ended ({code}); packets pass until it runs again"));
+            }
             if look(&scene, |scene| {
                 scene.gate = Some(handle.clone());
                 scene.stop
@@ -103,7 +119,7 @@ impl Guardian {
             }
             let listeners = guardian.listeners.try_clone()?;
             let (passing, path) = (guardian.passing(), guardian.path.clone());
-            let server = control::start(listeners, &handle, passing, path)?;
+            let server = control::start(listeners, &handle, passing, path, true)?;
             let rest = began.map_or(Duration::ZERO, |began| PAUSE.saturating_sub(began.elapsed()));
             began = Some(Instant::now());
             let starter = {
@@ -118,11 +134,16 @@ impl Guardian {
             if !matches!(end, Ok(End::HandedOver)) {
                 if let Err(error) = &end {
                     say(error);
-                    kept.clear();
+                    kept.tun.clear();
                 }
                 look(&scene, |scene| scene.child.map(|child| kill_process(child, Signal::TERM)));
             }
             let worker = starter.join().map_err(|_| io::Error::other("the starter panicked"))?;
+            if worker.is_none() && matches!(end, Ok(End::HandedOver)) {
+                // Not to the gate proper, which could not start: to a gate that replaces both.
+                say("another gate has taken over");
+                return Ok(End::HandedOver);
+            }
             if let Some((mut child, stream)) = worker {
                 if let Some(manager) = &guardian.manager {
                     manager.ready();
@@ -137,9 +158,8 @@ impl Guardian {
                         return Err(io::Error::other(format!("the gate has ended ({code})")));
                     }
                     (false, true) => return Ok(End::HandedOver),
-                    (false, false) => {}
+                    (false, false) => ended = Some(code),
                 }
-                say(format_args!("the gate has ended ({code}); packets pass until it runs again"));
             }
             if look(&scene, |scene| scene.stop) {
                 return Ok(End::Stopped);
@@ -159,7 +179,7 @@ impl Guardian {
         config
     }
 
-    fn open(&self, kept: &mut Vec<OwnedFd>, lent: Option<Lent>) -> io::Result<(Gate, Handle)> {
+    fn open(&self, kept: &mut Kept, lent: Option<Lent>) -> io::Result<(Gate, Handle)> {
         let config = self.passing();
         let mut follows = None;
         let (io, pool) = match lent {
@@ -168,15 +188,16 @@ impl Guardian {
                 follows = Some(lent);
                 take_over(&config, given)?
             }
-            None if kept.is_empty() => crate::io::open(&config)?,
+            None if kept.tun.is_empty() => crate::io::open(&config, kept.indices)?,
             None => {
-                let copies: io::Result<_> = kept.iter().map(OwnedFd::try_clone).collect();
+                let copies: io::Result<_> = kept.tun.iter().map(OwnedFd::try_clone).collect();
                 take_over(&config, copies?)?
             }
         };
-        if config.io.backend == Backend::Tun && kept.is_empty() {
+        kept.indices = indices(&io.descriptors()?);
+        if config.io.backend == Backend::Tun && kept.tun.is_empty() {
             let copies = io.descriptors()?.into_iter().map(|fd| fd.try_clone_to_owned());
-            *kept = copies.collect::<io::Result<_>>()?;
+            kept.tun = copies.collect::<io::Result<_>>()?;
         }
         let (mut gate, handle) = Gate::with(config, io, pool, false, None)?;
         if let Some(lent) = follows {
@@ -189,11 +210,7 @@ impl Guardian {
         Ok((gate, handle))
     }
 
-    fn wait_for_interfaces(
-        &self,
-        scene: &Shared,
-        kept: &mut Vec<OwnedFd>,
-    ) -> io::Result<(Gate, Handle)> {
+    fn wait_for_interfaces(&self, scene: &Shared, kept: &mut Kept) -> io::Result<(Gate, Handle)> {
         loop {
             thread::sleep(LOOK);
             match self.open(kept, None) {
@@ -275,12 +292,7 @@ fn hand_over(stream: &UnixStream, server: &Server) -> io::Result<bool> {
     let mut question = String::new();
     // It says nothing more before it is answered.
     BufReader::new(stream.take(100)).read_line(&mut question)?;
-    let borrows = match question.trim_end() {
-        handover::QUESTION => true,
-        handover::RELEASE => false,
-        _ => return Ok(false),
-    };
-    server.hand_over(stream.try_clone()?, borrows)
+    Ok(question.trim_end() == handover::QUESTION && server.hand_over(stream.try_clone()?)?)
 }
 
 /// Listens to the signs of life of the gate proper until it ends. If it is silent, ends it.

@@ -16,6 +16,7 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
+use rustix::stdio::{dup2_stderr, dup2_stdout};
 use serde::{Deserialize, Serialize};
 use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
@@ -26,25 +27,23 @@ use std::time::Duration;
 
 /// The request of the next gate.
 pub const QUESTION: &str = "hand over";
-/// The request of a gate that opens the interfaces itself, as soon as the running gate has released
-/// them.
-pub const RELEASE: &str = "release";
 /// How long the other gate may take for a step, in which the next one builds its queues.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Most descriptors: two listeners and six sockets.
-const MOST: usize = 8;
+/// Most descriptors: standard error, two listeners and six sockets.
+const MOST: usize = 9;
 
 /// What the running gate says about itself when it lends its descriptors.
 #[derive(Debug, Serialize, Deserialize)]
 struct Loan {
     /// The part of its configuration that must be equal in both gates.
     fixed: serde_json::Value,
-    /// The number of descriptors that are listeners: the control socket and the metrics. The rest
-    /// follow.
+    /// The number of descriptors that are listeners: the control socket and the metrics. They follow
+    /// standard error. Those of the interfaces follow them.
     listeners: usize,
     /// Whether it belongs to a service.
-    #[serde(default)]
     is_service: bool,
+    /// Whether it is a guardian, or has one.
+    fail_open: bool,
 }
 
 /// What cannot change when a gate takes over from another, or reads its configuration again.
@@ -59,8 +58,8 @@ pub fn fixed(config: &Config) -> [(&'static str, serde_json::Value); 4] {
 }
 
 /// Lends the descriptors of `gate`, which uses `config`, to the next one at the other end of
-/// `stream`, and lets it take over once it is ready. `lends` is false if the next one opens its
-/// own. `ready` is called once it is ready. Returns true if it has taken over.
+/// `stream`, and lets it take over once it is ready. `fail_open` says whether there is a guardian.
+/// `ready` is called once it is ready. Returns true if it has taken over.
 ///
 /// # Errors
 /// The next gate fails before it is ready. The running one continues.
@@ -69,14 +68,13 @@ pub fn serve(
     gate: &Handle,
     config: &Config,
     listeners: &[BorrowedFd<'_>],
-    lends: bool,
+    fail_open: bool,
     ready: impl FnOnce(),
 ) -> io::Result<bool> {
     set_blocking(&stream, true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let own = if lends { lend(gate) } else { Ok(Vec::new()) };
-    let own = match own {
+    let own = match lend(gate) {
         Ok(own) => own,
         Err(error) => {
             let reply = serde_json::json!({ "error": error.to_string() });
@@ -84,9 +82,12 @@ pub fn serve(
         }
     };
     let fixed = serde_json::json!(fixed(config));
-    let loan = Loan { fixed, listeners: listeners.len(), is_service: notify::is_service() };
+    let is_service = notify::is_service();
+    let loan = Loan { fixed, listeners: listeners.len(), is_service, fail_open };
     let line = format!("{}\n", serde_json::to_string(&loan)?);
-    let all: Vec<_> = listeners.iter().copied().chain(own.iter().map(AsFd::as_fd)).collect();
+    let log = io::stderr();
+    let all = [log.as_fd()].into_iter().chain(listeners.iter().copied());
+    let all: Vec<_> = all.chain(own.iter().map(AsFd::as_fd)).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !control.push(SendAncillaryMessage::ScmRights(&all)) {
@@ -117,17 +118,22 @@ pub struct Lent {
     pub listeners: Vec<OwnedFd>,
     /// The descriptors of its back end.
     pub descriptors: Vec<OwnedFd>,
+    /// Whether it is a guardian, or has one.
+    pub fail_open: bool,
+    /// Its standard error, where the messages of this process go once it has taken over. None if
+    /// they stay where they are.
+    pub log: Option<OwnedFd>,
 }
 
 /// Asks the gate at the other end of `stream` to hand over to one that uses `config`. If `borrows`
-/// is false, it only releases the interfaces.
+/// is false, it opens the interfaces itself, as soon as the running gate has released them.
 ///
 /// # Errors
 /// The running gate refuses, or the configurations differ where they must be equal.
 pub fn ask(mut stream: UnixStream, config: &Config, borrows: bool) -> io::Result<Lent> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    stream.write_all(format!("{}\n", if borrows { QUESTION } else { RELEASE }).as_bytes())?;
+    stream.write_all(format!("{QUESTION}\n").as_bytes())?;
     let mut text = [0; LONGEST];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -169,22 +175,28 @@ pub fn ask(mut stream: UnixStream, config: &Config, borrows: bool) -> io::Result
             }
         }
     }
-    if given.len() < loan.listeners {
+    if given.len() <= loan.listeners {
         return Err(invalid("the gate lent less than it said"));
     }
-    let descriptors = given.split_off(loan.listeners);
-    Ok(Lent { stream, listeners: given, descriptors })
+    let descriptors = given.split_off(1 + loan.listeners);
+    let log = Some(given.remove(0));
+    Ok(Lent { stream, listeners: given, descriptors, fail_open: loan.fail_open, log })
 }
 
 impl Lent {
-    /// Reports that everything is prepared. From then on the other gate takes no frames. Returns
-    /// where the next ones are.
+    /// Reports that everything is prepared. From then on the other gate takes no frames, and this
+    /// process writes into its log. Returns where the next frames are.
     ///
     /// # Errors
     /// The other gate has ended meanwhile.
     pub fn ready(mut self) -> io::Result<(Predecessor, [usize; 2])> {
         self.stream.write_all(b"ready\n")?;
-        Predecessor::hear_of(self.stream)
+        let heard = Predecessor::hear_of(self.stream)?;
+        if let Some(log) = self.log {
+            dup2_stdout(&log)?;
+            dup2_stderr(&log)?;
+        }
+        Ok(heard)
     }
 
     /// A second handle of the connection to the other gate.

@@ -6,7 +6,7 @@ use crate::control;
 use crate::gate::{End, Gate};
 use crate::guardian::Guardian;
 use crate::handover::{self, Lent};
-use crate::io::take_over;
+use crate::io::{Indices, indices, take_over};
 use crate::listen::Listeners;
 use crate::notify::{self, Manager};
 use crate::plugins::{self, Parts};
@@ -69,20 +69,17 @@ impl Run {
         // The guardian is the one to tell it.
         let manager = if self.guarded { None } else { Manager::find()?.map(Arc::new) };
         let mut lent = self.lent(&config)?;
+        // Whoever replaces a gate that fails open does so, too.
+        let inherits = !self.guarded && lent.as_ref().is_some_and(|lent| lent.fail_open);
         let given = lent.as_mut().map(|lent| std::mem::take(&mut lent.listeners));
         let listeners = given.map_or_else(|| Listeners::open(&config), Listeners::take_over)?;
         // The working directory may be another one when it is read again.
         let path = self.path.canonicalize()?;
-        if self.fail_open {
-            let socket = config.socket.clone();
+        if self.fail_open || inherits {
             let arguments = self.arguments();
             let program = std::env::current_exe()?;
             let guardian = Guardian { config, path, program, arguments, listeners, manager };
-            let end = guardian.run(signals, lent);
-            if !matches!(end, Ok(End::HandedOver)) {
-                let _ = std::fs::remove_file(socket);
-            }
-            return end.map(|_| ExitCode::SUCCESS);
+            return guardian.run(signals, lent).map(|_| ExitCode::SUCCESS);
         }
         let (socket, user) = (config.socket.clone(), config.user.clone());
         let guardian = lent.as_ref().filter(|_| self.guarded).map(Lent::stream).transpose()?;
@@ -97,10 +94,13 @@ impl Run {
                 Gate::with(config, io, pool, self.dry_run, record)?
             }
             _ => {
-                if let Some(lent) = lent.take() {
+                let mut known = Indices::default();
+                if let Some(mut lent) = lent.take() {
+                    // Open, they would go on to receive.
+                    known = indices(&std::mem::take(&mut lent.descriptors));
                     lent.ready()?.0.wait(PATIENCE)?;
                 }
-                Gate::open(config, self.dry_run, record)?
+                Gate::open(config, known, self.dry_run, record)?
             }
         };
         privileges::drop(user.as_deref())?;
@@ -112,7 +112,7 @@ impl Run {
             let (predecessor, places) = lent.ready()?;
             gate.follow(predecessor, places);
         }
-        let server = control::start(listeners, &handle, fixed, path)?;
+        let server = control::start(listeners, &handle, fixed, path, self.guarded)?;
         control::obey(signals, &handle, server.jobs.clone())?;
         say(format_args!("running; see forebay-gate status --socket {}", socket.display()));
         if let Some(manager) = &manager {
@@ -122,15 +122,9 @@ impl Run {
         let answers = move || server::status(&asked).is_some();
         notify::keep_alive(answers, manager.clone(), guardian)?;
         let (last, end) = gate.run();
-        if matches!(end, Ok(End::Stopped) | Err(_)) {
-            // After a hand-over the service goes on.
-            if let Some(manager) = &manager {
-                manager.stopping();
-            }
-            if !self.guarded {
-                // Not ours to remove any more if privileges were dropped; the next gate replaces it.
-                let _ = std::fs::remove_file(&socket);
-            }
+        // After a hand-over the service goes on.
+        if let (Some(manager), Ok(End::Stopped) | Err(_)) = (&manager, &end) {
+            manager.stopping();
         }
         match end {
             Ok(End::Stopped) => {}
@@ -155,7 +149,10 @@ impl Run {
             return Ok(None);
         };
         let borrows = !self.guarded || config.io.backend != Backend::Xdp;
-        handover::ask(stream, config, borrows).map(Some)
+        let mut lent = handover::ask(stream, config, borrows)?;
+        // Only what was started to run in the background leaves the output of whoever started it.
+        lent.log = lent.log.filter(|_| self.launcher.is_some());
+        Ok(Some(lent))
     }
 
     /// The options with which a guardian starts the gate proper.

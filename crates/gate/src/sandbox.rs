@@ -55,8 +55,11 @@ const CALLS: &[libc::c_long] = &[
     libc::SYS_poll,
 ];
 
+/// The kernel's flag, which for the C library of a 64-bit machine is zero.
+const LARGE: i32 = rustix::fs::OFlags::LARGEFILE.bits() as i32;
+
 /// Flags with which a file is opened: for reading, and only that.
-const READING: i32 = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_LARGEFILE;
+const READING: i32 = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | LARGE;
 
 /// Protection of memory: it is never executable. Plug-ins are loaded before.
 const DATA: i32 = libc::PROT_READ | libc::PROT_WRITE;
@@ -117,7 +120,7 @@ fn policy(refusal: SeccompAction) -> Result<BpfProgram, BackendError> {
     for command in [libc::F_DUPFD_CLOEXEC, libc::F_GETFD, libc::F_GETFL] {
         allow(libc::SYS_fcntl, vec![is(1, command)])?;
     }
-    let flags = libc::O_ACCMODE | libc::O_NONBLOCK;
+    let flags = libc::O_ACCMODE | libc::O_NONBLOCK | LARGE;
     allow(libc::SYS_fcntl, vec![is(1, libc::F_SETFL), within(2, flags)])?;
     for (level, option) in [
         (libc::SOL_SOCKET, libc::SO_ERROR),

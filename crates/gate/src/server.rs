@@ -53,6 +53,8 @@ pub struct Server {
     pub gate: Handle,
     /// The configuration at the start. What a new gate must share never changes.
     pub config: Config,
+    /// Whether it is a guardian, or has one.
+    pub fail_open: bool,
     /// The thread that does reloads.
     pub jobs: SyncSender<Job>,
     /// Whether new clients are accepted.
@@ -117,15 +119,15 @@ impl Server {
     }
 
     /// Lets the gate at the other end of `stream` take over from this one. Returns true if it does.
-    /// It `borrows` the descriptors of the interfaces, or opens them itself.
     ///
     /// # Errors
     /// The next gate fails before it is ready. This one continues.
-    pub fn hand_over(&self, stream: UnixStream, borrows: bool) -> io::Result<bool> {
+    pub fn hand_over(&self, stream: UnixStream) -> io::Result<bool> {
         let listeners = self.listeners.descriptors();
         // From then on clients are the next gate's.
         let ready = || self.accepts.store(false, Ordering::Release);
-        let done = handover::serve(stream, &self.gate, &self.config, &listeners, borrows, ready);
+        let (gate, config, fail_open) = (&self.gate, &self.config, self.fail_open);
+        let done = handover::serve(stream, gate, config, &listeners, fail_open, ready);
         match done {
             Ok(true) => self.end(),
             _ => self.accepts.store(true, Ordering::Release),
@@ -322,7 +324,7 @@ impl Running {
         let server = Arc::clone(&self.server);
         // A thread that cannot be started leaves the other gate without an answer.
         let thread = thread::Builder::new().name("hand over".into());
-        let _ = thread.spawn(move || server.hand_over(stream, true));
+        let _ = thread.spawn(move || server.hand_over(stream));
     }
 }
 

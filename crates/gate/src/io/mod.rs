@@ -17,7 +17,7 @@ pub use train::Train;
 
 use crate::config::{Backend, Config};
 use crate::headers::Layer;
-use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::io;
@@ -117,19 +117,31 @@ pub trait Io: Send {
     fn missed(&mut self, side: Side) -> Missed;
 }
 
-/// Opens the back end of `config`, and the buffers for it.
+/// Indices of the two interfaces, where they are known. An interface keeps its index when it gets
+/// another name.
+pub type Indices = [Option<u32>; 2];
+
+/// Indices of the interfaces of a back end with these descriptors ([`Io::descriptors`]). Those of TUN
+/// interfaces are not known.
+pub fn indices(descriptors: &[impl AsFd]) -> Indices {
+    let [inside, outside] = [0, descriptors.len() / 2].map(|at| descriptors.get(at));
+    [inside, outside].map(|fd| packet::index(fd?.as_fd()))
+}
+
+/// Opens the back end of `config`, and the buffers for it. An interface is found by its index, if
+/// that is `known` and still exists, and otherwise by its name.
 ///
 /// # Errors
 /// Something cannot be opened. The message says what would help.
-pub fn open(config: &Config) -> io::Result<(Box<dyn Io>, Pool)> {
+pub fn open(config: &Config, known: Indices) -> io::Result<(Box<dyn Io>, Pool)> {
     let mtu = config.mtu() as usize;
     let longest = mtu + LINK_HEADER;
     let in_rings = if config.io.backend == Backend::Xdp { xdp::IN_RINGS } else { 0 };
     let mut pool = Pool::new(config.io.buffers + in_rings, longest)?;
     let io: Box<dyn Io> = match config.io.backend {
         Backend::Tun => Box::new(tun::Tun::open(&config.io, mtu)?),
-        Backend::Packet => Box::new(packet::PacketSockets::open(&config.io, longest)?),
-        Backend::Xdp => Box::new(xdp::XdpSockets::open(&config.io, longest, &mut pool)?),
+        Backend::Packet => Box::new(packet::PacketSockets::open(&config.io, known, longest)?),
+        Backend::Xdp => Box::new(xdp::XdpSockets::open(&config.io, known, longest, &mut pool)?),
     };
     Ok((io, pool))
 }

@@ -8,7 +8,7 @@
 #![expect(unsafe_code, reason = "a ring shared with the kernel, and sendmmsg from the pool")]
 
 use super::train::Train;
-use super::{BATCH, Io, Missed, Pool, Side, because, system, within};
+use super::{BATCH, Indices, Io, Missed, Pool, Side, because, system, within};
 use crate::config::{self, Interface};
 use crate::headers::Layer;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -49,13 +49,13 @@ struct Port {
 unsafe impl Send for Port {}
 
 impl PacketSockets {
-    /// Opens the interfaces of `io` for frames of up to `longest` bytes.
-    pub fn open(io: &config::Io, longest: usize) -> io::Result<Self> {
-        let port = |interface: &Interface| {
-            within(interface.netns(), || Port::open(interface.name(), longest))
+    /// Opens the interfaces of `io`, with the indices `known`, for frames of up to `longest` bytes.
+    pub fn open(io: &config::Io, known: Indices, longest: usize) -> io::Result<Self> {
+        let port = |interface: &Interface, known| {
+            within(interface.netns(), || Port::open(interface.name(), known, longest))
                 .map_err(|error| because(format!("interface {}", interface.name()), error))
         };
-        Ok(PacketSockets { sides: [port(&io.inside)?, port(&io.outside)?] })
+        Ok(PacketSockets { sides: [port(&io.inside, known[0])?, port(&io.outside, known[1])?] })
     }
 
     /// Continues with the sockets of another gate.
@@ -90,6 +90,19 @@ fn address(index: u32, protocol: u16) -> libc::sockaddr_ll {
     address
 }
 
+/// Index of the interface, up or down, to which the packet socket `fd` is bound. None if the
+/// interface has gone, or `fd` is something else.
+pub fn index(fd: BorrowedFd) -> Option<u32> {
+    let mut name = address(0, 0);
+    let mut size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `size` bytes of the address.
+    let asked = system::checked(unsafe {
+        libc::getsockname(fd.as_raw_fd(), (&raw mut name).cast(), &mut size)
+    });
+    asked.ok().filter(|_| i32::from(name.sll_family) == libc::AF_PACKET)?;
+    u32::try_from(name.sll_ifindex).ok().filter(|index| *index > 0)
+}
+
 fn bind(fd: BorrowedFd, address: &libc::sockaddr_ll) -> io::Result<()> {
     let size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
     // SAFETY: the kernel reads `size` bytes of the address.
@@ -99,8 +112,8 @@ fn bind(fd: BorrowedFd, address: &libc::sockaddr_ll) -> io::Result<()> {
 }
 
 impl Port {
-    fn open(name: &str, longest: usize) -> io::Result<Self> {
-        let index = system::index(name)?;
+    fn open(name: &str, known: Option<u32>, longest: usize) -> io::Result<Self> {
+        let (index, name) = system::find(name, known)?;
         let receiver = system::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         let fd = receiver.as_fd();
         let option = |name: i32, value: &i32| system::set_option(fd, libc::SOL_PACKET, name, value);
@@ -128,7 +141,7 @@ impl Port {
         };
         let single = sender(&[libc::PACKET_QDISC_BYPASS])?;
         let trains = sender(&[libc::PACKET_QDISC_BYPASS, PACKET_VNET_HDR])?;
-        let port = Port::map(name, [receiver, single, trains], longest)?;
+        let port = Port::map(&name, [receiver, single, trains], longest)?;
         // SAFETY: plain data, for which zeros are a value.
         let mut membership: libc::packet_mreq = unsafe { zeroed() };
         membership.mr_ifindex = index as i32;
@@ -166,17 +179,6 @@ impl Port {
             longest,
             missed: Missed::default(),
         })
-    }
-
-    /// Whether its interface exists, up or down.
-    fn is_there(&self) -> bool {
-        let mut name = address(0, 0);
-        let mut size = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-        // SAFETY: the kernel writes at most `size` bytes of the address.
-        let asked = system::checked(unsafe {
-            libc::getsockname(self.receiver.as_raw_fd(), (&raw mut name).cast(), &mut size)
-        });
-        asked.is_ok() && name.sll_ifindex > 0
     }
 
     fn descriptors(&self) -> [BorrowedFd<'_>; 3] {
@@ -360,7 +362,8 @@ impl Io for PacketSockets {
         let port = &self.sides[side as usize];
         // Reading it clears it.
         let _ = rustix::net::sockopt::socket_error(&port.receiver);
-        if port.is_there() { Ok(()) } else { Err(port.gone_error(Errno::NODEV)) }
+        let is_there = index(port.receiver.as_fd()).is_some();
+        if is_there { Ok(()) } else { Err(port.gone_error(Errno::NODEV)) }
     }
 
     fn descriptors(&self) -> io::Result<Vec<BorrowedFd<'_>>> {

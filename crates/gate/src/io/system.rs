@@ -58,16 +58,25 @@ pub fn socket(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
     }
 }
 
-/// Index of the interface called `name` in this namespace.
-pub fn index(name: &str) -> io::Result<u32> {
+/// Index and present name of an interface in this namespace: the one with the index `known`, if there
+/// is one, and otherwise the one called `name`.
+pub fn find(name: &str, known: Option<u32>) -> io::Result<(u32, String)> {
     let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+    let renamed = known.and_then(|index| {
+        Some((index, rustix::net::netdevice::index_to_name(&socket, index).ok()?))
+    });
+    if let Some(found) = renamed {
+        return Ok(found);
+    }
     let name_to_index = rustix::net::netdevice::name_to_index(&socket, name);
-    name_to_index.map_err(|error| match io::Error::from(error).kind() {
-        _ if error == rustix::io::Errno::NODEV => io::Error::new(
-            io::ErrorKind::NotFound,
-            format!("there is no interface \"{name}\" here; `ip link` lists those there are"),
-        ),
-        _ => because(format!("interface {name}"), error),
+    name_to_index.map(|index| (index, name.to_owned())).map_err(|error| {
+        match io::Error::from(error).kind() {
+            _ if error == rustix::io::Errno::NODEV => io::Error::new(
+                io::ErrorKind::NotFound,
+                format!("there is no interface \"{name}\" here; `ip link` lists those there are"),
+            ),
+            _ => because(format!("interface {name}"), error),
+        }
     })
 }
 

@@ -226,10 +226,9 @@ fn commands_and_options_are_limited() {
     let options = |call, level: i32| numbers(call, 2, [u64::MAX, level as u64, 0, 0, 0, 0]);
     for level in 0..512 {
         let (get, set): (&[i32], &[i32]) = match level {
-            libc::SOL_SOCKET => (
-                &[libc::SO_ERROR, libc::SO_PEERCRED],
-                &[libc::SO_RCVTIMEO, libc::SO_SNDTIMEO],
-            ),
+            libc::SOL_SOCKET => {
+                (&[libc::SO_ERROR, libc::SO_PEERCRED], &[libc::SO_RCVTIMEO, libc::SO_SNDTIMEO])
+            }
             libc::SOL_PACKET => (&[libc::PACKET_STATISTICS], &[]),
             libc::SOL_XDP => (&[libc::XDP_STATISTICS], &[]),
             _ => (&[], &[]),

@@ -86,7 +86,8 @@ impl Abuse<'_> {
              inside = {{ name = \"{near}\", netns = \"{left}\" }}\n\
              outside = {{ name = \"{far}\", netns = \"{right}\" }}"
         );
-        let (mut io, mut pool) = open(&Config::parse(&config, &Parts::builtin()).unwrap()).unwrap();
+        let (mut io, mut pool) =
+            open(&Config::parse(&config, &Parts::builtin()).unwrap(), [None; 2]).unwrap();
         let (mut rng, at) = (Rng::named(seed, "frames"), if self.way == Way::Tun { 14 } else { 0 });
         let samples = samples();
         let mut batch = VecDeque::new();

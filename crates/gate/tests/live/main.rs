@@ -472,7 +472,8 @@ fn vlan_tags_pass() {
             net.left(),
             net.right()
         );
-        let (mut io, mut pool) = open(&Config::parse(&ends, &Parts::builtin()).unwrap()).unwrap();
+        let (mut io, mut pool) =
+            open(&Config::parse(&ends, &Parts::builtin()).unwrap(), [None; 2]).unwrap();
         let mut sent = Vec::new();
         for (tags, id) in [(1, 5_u16), (2, 7)] {
             let mut frame = Vec::new();

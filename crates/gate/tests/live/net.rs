@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Output};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -242,10 +242,13 @@ impl Net {
         prepare: impl FnOnce(&mut Command) -> &mut Command,
     ) -> Gate {
         let config = self.configure(more);
+        // Not a pipe, which a gate that takes over keeps open.
+        let log = self.file(&format!("log{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+        let file = std::fs::File::create(&log).unwrap();
         let mut command = Command::new(GATE);
-        command.arg("run").arg(config).args(arguments).stderr(Stdio::piped());
+        command.arg("run").arg(config).args(arguments).stderr(file);
         let child = prepare(&mut command).spawn().unwrap();
-        let mut gate = Gate { child, socket: self.file("socket") };
+        let mut gate = Gate { child, socket: self.file("socket"), log };
         let begin = Instant::now();
         while forebay_gate::control::ask(&gate.socket, "status").is_err() {
             if begin.elapsed() > Duration::from_secs(10) || gate.child.try_wait().unwrap().is_some()
@@ -294,6 +297,7 @@ pub fn run(program: &str, arguments: &[&str]) -> Output {
 pub struct Gate {
     child: Child,
     socket: PathBuf,
+    log: PathBuf,
 }
 
 impl Gate {
@@ -337,9 +341,12 @@ impl Gate {
             assert!(begin.elapsed() < Duration::from_secs(10), "the gate does not end");
             std::thread::sleep(Duration::from_millis(5));
         };
-        let mut said = String::new();
-        self.child.stderr.take().map(|mut from| from.read_to_string(&mut said));
-        (code, said)
+        (code, self.said())
+    }
+
+    /// What it has said so far, and gates that have taken over in the background.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
     }
 }
 

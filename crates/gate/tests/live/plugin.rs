@@ -3,14 +3,16 @@
 use crate::net::{Net, Way, conserved, possible, run};
 use crate::{Listener, send};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-/// BLUE in C, with `from` in its source changed to `to`, as the plug-in `name`.
-fn blue(folder: &Path, name: &str, from: &str, to: &str) -> PathBuf {
+/// BLUE in C, with `before` in front of its source and `from` in it changed to `to`, as the plug-in
+/// `name`.
+fn blue(folder: &Path, name: &str, before: &str, from: &str, to: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let text = std::fs::read_to_string(root.join("examples/plugins/blue.c")).unwrap();
     assert!(text.contains(from));
     let (source, library) = (folder.join(format!("{name}.c")), folder.join(format!("{name}.so")));
-    let text = format!("#include <unistd.h>\n{}", text.replacen(from, to, 1));
+    let text = format!("{before}\n{}", text.replacen(from, to, 1));
     std::fs::write(&source, text).unwrap();
     let include = root.join("crates/abi/include");
     let words = ["-shared", "-fPIC", "-O2", "-I"].map(Path::new);
@@ -36,17 +38,20 @@ fn a_plugin_shapes_and_one_at_fault_is_replaced() {
     let net = Net::new(Way::Tun);
     let folder = net.file("blue.c");
     let folder = folder.parent().unwrap();
+    let before = "#include <unistd.h>";
     let whole = "blue->bytes += packet.len;";
-    let good = blue(folder, "libblue", whole, whole);
+    let good = blue(folder, "libblue", before, whole, whole);
     let loses = blue(
         folder,
         "libloses",
+        before,
         whole,
         "blue->bytes += packet.len; if (blue->count == 9) { blue->count -= 1; }",
     );
     let waits = blue(
         folder,
         "libwaits",
+        before,
         whole,
         // Any packet may be dropped before it comes here.
         "static int late; if (packet.id >= 300 && !late++) { usleep(1000000); }
@@ -72,5 +77,47 @@ fn a_plugin_shapes_and_one_at_fault_is_replaced() {
         assert!(refused.contains("plugins: cannot change while the gate runs"), "{refused}");
         let said = gate.stop();
         assert!(said.contains(expected), "{said}");
+    }
+}
+
+/// What an attacker does who controls the gate's process, tried by a plug-in: each attempt fails,
+/// with an account of its own or without, and the gate goes on.
+#[test]
+fn a_captured_gate_can_do_nothing_but_forward() {
+    if !possible() {
+        return;
+    }
+    for user in ["", "user = \"nobody\"\n"] {
+        let net = Net::new(Way::Tun);
+        let file = net.file("victim");
+        let folder = file.parent().unwrap();
+        // Anybody may do anything there.
+        std::fs::write(&file, "whole").unwrap();
+        run("chmod", &["-R", "0777", folder.to_str().unwrap()]);
+        let mut other = Command::new("sleep").arg("600").spawn().unwrap();
+        let attempts = include_str!("captured.c")
+            .replace("FOLDER", folder.to_str().unwrap())
+            .replace("PROCESS", &other.id().to_string());
+        let whole = "blue->bytes += packet.len;";
+        let library = blue(folder, "libcaptured", &attempts, whole, &format!("attack(); {whole}"));
+        let mut gate = net.gate(&(user.to_owned() + &config(&library)), &[]);
+        let (sender, receiver) = net.udp(5000);
+        let listener = Listener::new(receiver);
+        send(&sender, 50, 972, 500.0);
+        let (numbers, status) = listener.settled(&gate);
+        conserved(&status);
+        assert_eq!(numbers.len(), 50, "{status}");
+        let said = gate.stop();
+        let results = said.lines().filter_map(|line| line.strip_prefix("attempt: "));
+        let (done, refused): (Vec<_>, Vec<_>) =
+            results.partition(|line| !line.ends_with("EPERM") && !line.ends_with("ENOSYS"));
+        assert_eq!(done, ["read a file: done"], "{said}");
+        assert!(refused.len() >= 40 && said.contains("all attempts made"), "{said}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "whole", "{said}");
+        let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(!names.into_iter().any(|name| name == "made"), "{said}");
+        assert_eq!(other.try_wait().unwrap(), None, "{said}");
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 }

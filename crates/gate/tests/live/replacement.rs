@@ -5,6 +5,7 @@ use crate::{Listener, send};
 use forebay_gate::control::ask;
 use rustix::process::Signal;
 use serde_json::Value;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -39,11 +40,7 @@ fn an_upgrade_loses_nothing() {
                 .replace("fifo", "fq-codel")
                 .replace("5000p\"", "5000p\", target = \"2s\", interval = \"9s\""),
         );
-        // Its output would go on to be that of the gate in the background.
-        let mut upgrade = Command::new(GATE);
-        upgrade.arg("upgrade").arg(&file);
-        upgrade.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        assert!(upgrade.status().unwrap().success(), "{way:?}");
+        upgrade(&file, &[]);
         let (code, said) = gate.ended();
         assert_eq!(code, Some(0), "{said}");
         assert!(said.contains("another gate has taken over"), "{said}");
@@ -57,6 +54,8 @@ fn an_upgrade_loses_nothing() {
         assert!(numbers.is_sorted(), "{way:?}: order");
         kill(process(&status), Signal::TERM);
         until("it ends", || ask(gate.socket(), "status").is_err());
+        // The messages of the new gate are where those of the old one were.
+        until("its last summary", || gate.said().contains("fq-codel at 20.000 Mbit/s"));
     }
 }
 
@@ -119,7 +118,6 @@ fn an_upgrade_stays_within_the_service() {
         };
         until("the gate proper runs", || running().is_some());
         let first = running().unwrap();
-        // Its output goes on to be that of the gate in the background.
         let upgrade = |is_service: bool| {
             let said = std::fs::File::create(net.file("said")).unwrap();
             let mut upgrade = Command::new(GATE);
@@ -164,7 +162,8 @@ fn an_upgrade_stays_within_the_service() {
         // A gate that a reload starts is not told of the watchdog, which waits for it all the same.
         until("a sign of life", || manager.heard().contains(&"WATCHDOG=1".to_owned()));
         kill(main, Signal::TERM);
-        until("its last summary", || said().contains("fifo at 20.000 Mbit/s"));
+        until("its last summary", || gate.said().contains("fifo at 20.000 Mbit/s"));
+        assert!(!said().contains("fifo"), "{}", said());
         until("it ends", || ask(gate.socket(), "status").is_err());
     }
 }
@@ -216,12 +215,21 @@ fn packets_pass_while_the_gate_is_restarted() {
     }
 }
 
-/// A guardian with its gate follows another guardian with its gate.
+/// A guardian with its gate follows another guardian with its gate, whether it is asked for again or
+/// not.
 #[test]
 fn a_guardian_is_upgraded() {
     if !possible() {
         return;
     }
+    for (words, by_guardian) in [(&["--fail-open"][..], false), (&[], false), (&[], true)] {
+        guardians_follow(words, by_guardian);
+    }
+}
+
+/// Upgrades a guardian and its gate with the options `words`; the guardian hands over itself if
+/// `while_passing`, because there is no gate proper.
+fn guardians_follow(words: &[&str], while_passing: bool) {
     let net = Net::new(Way::Packet);
     let config = r#"link = { rate = "20Mbit", queue = { kind = "fifo", limit = "5000p" } }"#;
     let mut gate = net.gate(config, &["--fail-open"]);
@@ -231,16 +239,21 @@ fn a_guardian_is_upgraded() {
     };
     until("the gate proper runs", || running().is_some());
     let first = running().unwrap();
+    let guardian = gate.pid();
+    if while_passing {
+        // Another one cannot start.
+        std::fs::write(net.file("gate.toml"), "wrong").unwrap();
+        kill(first, Signal::KILL);
+        let passes = || ask(&net.file("socket"), "status").is_ok_and(|it| process(&it) == guardian);
+        until("the guardian passes packets", passes);
+    }
     let (sender, receiver) = net.udp(5000);
     send(&sender, 1, 972, 100.0);
     let listener = Listener::new(receiver);
     let sending = std::thread::spawn(move || send(&sender, 1_500, 972, 3_000.0));
     std::thread::sleep(Duration::from_millis(100));
     let file = net.configure(config);
-    let mut upgrade = Command::new(GATE);
-    upgrade.args(["upgrade", "--fail-open"]).arg(&file);
-    upgrade.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    assert!(upgrade.status().unwrap().success());
+    upgrade(&file, words);
     let (code, said) = gate.ended();
     assert_eq!(code, Some(0), "{said}");
     until("the next gate proper runs", || running().is_some_and(|process| process != first));
@@ -248,9 +261,88 @@ fn a_guardian_is_upgraded() {
     let (numbers, status) = listener.settled_at(gate.socket());
     assert_eq!(numbers.len(), 1_501, "{status}");
     assert!(numbers.is_sorted(), "order");
-    // The next guardian is the parent of the next gate.
-    kill(parent(running().unwrap()), Signal::TERM);
+    // The next guardian is the parent of the next gate, and starts another one.
+    let (next, second) = (running().unwrap(), parent(running().unwrap()));
+    assert_eq!(command_line(second).matches("--guarded").count(), 0);
+    assert_eq!(command_line(next).matches("--guarded").count(), 1);
+    kill(next, Signal::KILL);
+    until("a third gate proper runs", || running().is_some_and(|process| process != next));
+    kill(second, Signal::TERM);
     until("all is gone", || ask(gate.socket(), "status").is_err());
+    assert!(gate.said().contains("packets pass until it runs again"), "{}", gate.said());
+}
+
+fn command_line(process: i32) -> String {
+    std::fs::read_to_string(format!("/proc/{process}/cmdline")).unwrap()
+}
+
+/// Runs `forebay-gate upgrade FILE` as a shell's `$(... 2>&1)` does, until nobody writes into its
+/// output any more.
+fn upgrade(file: &Path, words: &[&str]) {
+    let mut upgrade = Command::new(GATE);
+    upgrade.arg("upgrade").args(words).arg(file).stdin(Stdio::null());
+    let (sender, output) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(upgrade.output()));
+    let output = output.recv_timeout(Duration::from_secs(30)).expect("its output does not end");
+    let output = output.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("has taken over") && said.lines().count() == 1, "{said}");
+}
+
+/// An interface that gets another name keeps its packets: in the gate, from the guardian when the
+/// gate dies, and in the gate that it then starts.
+#[test]
+fn interfaces_may_be_renamed() {
+    if !possible() {
+        return;
+    }
+    for way in [Way::Tun, Way::Packet, Way::Xdp] {
+        let net = Net::new(way);
+        let config = r#"link = { rate = "20Mbit", queue = { kind = "fifo" } }"#;
+        let mut gate = net.gate(config, &["--fail-open"]);
+        let running = || {
+            let status = ask(&net.file("socket"), "status").ok()?;
+            (status["forward"]["kind"] == "fifo").then(|| process(&status))
+        };
+        until("the gate proper runs", || running().is_some());
+        let ([inside, _], _) = net.places();
+        let addresses: &[&str] = if way == Way::Tun { &["10.77.0.1/24"] } else { &[] };
+        rename(inside, "in", "renamed", addresses);
+        let (sender, receiver) = net.udp(5000);
+        receiver.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        let passes = || {
+            let _ = sender.send(&[0; 100]);
+            receiver.recv(&mut [0; 200]).is_ok()
+        };
+        until(&format!("{way:?}: packets pass through the gate"), passes);
+        let first = running().unwrap();
+        // Another interface may have the name by now.
+        if way != Way::Tun {
+            ip(&["-n", inside, "link", "add", "in", "type", "veth", "peer", "name", "in2"]);
+        }
+        let file = std::fs::read_to_string(net.file("gate.toml")).unwrap();
+        std::fs::write(net.file("gate.toml"), "wrong").unwrap();
+        kill(first, Signal::KILL);
+        let is_guardian =
+            || ask(&net.file("socket"), "status").is_ok_and(|it| process(&it) == gate.pid());
+        until(&format!("{way:?}: the guardian passes packets"), || is_guardian() && passes());
+        std::fs::write(net.file("gate.toml"), file).unwrap();
+        until(&format!("{way:?}: another gate"), || running().is_some_and(|next| next != first));
+        until(&format!("{way:?}: packets pass through it"), passes);
+        let said = gate.stop();
+        assert!(!said.contains("waiting for the interfaces"), "{way:?}: {said}");
+    }
+}
+
+/// Gives the interface called `from` the name `to`. Its `addresses` go when it is down.
+fn rename(netns: &str, from: &str, to: &str, addresses: &[&str]) {
+    ip(&["-n", netns, "link", "set", "dev", from, "down"]);
+    ip(&["-n", netns, "link", "set", "dev", from, "name", to]);
+    ip(&["-n", netns, "link", "set", "dev", to, "up"]);
+    for address in addresses {
+        ip(&["-n", netns, "addr", "replace", address, "dev", to]);
+    }
 }
 
 /// With a guardian a gate that hangs is replaced, and an interface that has gone is waited for.

@@ -9,7 +9,7 @@
 mod program;
 mod ring;
 
-use super::{BATCH, Io, Missed, Pool, Side, because, system, within};
+use super::{BATCH, Indices, Io, Missed, Pool, Side, because, system, within};
 use crate::config::{self, Interface};
 use crate::headers::Layer;
 use program::Program;
@@ -54,8 +54,14 @@ struct Port {
 }
 
 impl XdpSockets {
-    /// Opens the interfaces of `io` for frames of up to `longest` bytes, in the buffers of `pool`.
-    pub fn open(io: &config::Io, longest: usize, pool: &mut Pool) -> io::Result<Self> {
+    /// Opens the interfaces of `io`, with the indices `known`, for frames of up to `longest` bytes,
+    /// in the buffers of `pool`.
+    pub fn open(
+        io: &config::Io,
+        known: Indices,
+        longest: usize,
+        pool: &mut Pool,
+    ) -> io::Result<Self> {
         if pool.size() > LARGEST {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -63,12 +69,13 @@ impl XdpSockets {
                  packet backend",
             ));
         }
-        let mut open = |interface: &Interface, first: Option<&Port>| {
-            within(interface.netns(), || Port::open(interface.name(), longest, pool, first))
+        let mut open = |interface: &Interface, known, first: Option<&Port>| {
+            let found = || system::find(interface.name(), known);
+            within(interface.netns(), || Port::open(found()?, longest, pool, first))
                 .map_err(|error| because(format!("interface {}", interface.name()), error))
         };
-        let inside = open(&io.inside, None)?;
-        let outside = open(&io.outside, Some(&inside))?;
+        let inside = open(&io.inside, known[0], None)?;
+        let outside = open(&io.outside, known[1], Some(&inside))?;
         Ok(XdpSockets { sides: [inside, outside] })
     }
 }
@@ -107,9 +114,15 @@ fn once_free(bind: impl Fn() -> rustix::io::Result<()>) -> rustix::io::Result<()
 }
 
 impl Port {
-    fn open(name: &str, longest: usize, pool: &mut Pool, first: Option<&Port>) -> io::Result<Self> {
-        let interface = system::index(name)?;
-        let queues = system::receive_queues(name);
+    /// Opens the interface with this index and name. `first` is the other side's port, if it is
+    /// open.
+    fn open(
+        (interface, name): (u32, String),
+        longest: usize,
+        pool: &mut Pool,
+        first: Option<&Port>,
+    ) -> io::Result<Self> {
+        let queues = system::receive_queues(&name);
         if queues > 1 {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
@@ -139,7 +152,7 @@ impl Port {
         let _ = system::set_option(fd, libc::SOL_XDP, MAX_TX_SKB_BUDGET, &SIZE);
         let offsets = sockopt::xdp_mmap_offsets(fd)?;
         let mut port = Port {
-            name: name.to_owned(),
+            name,
             receive: Ring::map(fd, XDP_PGOFF_RX_RING, offsets.rx)?,
             send: Ring::map(fd, XDP_PGOFF_TX_RING, offsets.tx)?,
             fill: Ring::map(fd, XDP_UMEM_PGOFF_FILL_RING, offsets.fr)?,
@@ -166,7 +179,8 @@ impl Port {
         let program = Program::attach(interface, port.socket.as_fd())?;
         if !program.native {
             crate::text::say(format_args!(
-                "{name}: generic XDP, slower than native; its driver has none"
+                "{}: generic XDP, slower than native; its driver has none",
+                port.name
             ));
         }
         port.program = Some(program);
