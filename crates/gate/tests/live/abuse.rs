@@ -4,13 +4,11 @@
 //! Here it takes a few seconds. `make abuse` runs it longer, with `FOREBAY_ABUSE_SECONDS`, and
 //! prints the table of docs/reliability.md.
 
-use crate::net::{Gate, Net, Way, conserved, counters, ip, possible, run, until};
+use crate::net::{Gate, Net, Way, conserved, counters, hosts, ip, possible, run, until};
 use etherparse::{PacketBuilder, TcpHeader};
 use forebay_core::Rng;
-use forebay_gate::config::Config;
 use forebay_gate::control::ask;
-use forebay_gate::io::{BATCH, Side, open};
-use forebay_gate::plugins::Parts;
+use forebay_gate::io::{BATCH, Side};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
@@ -77,17 +75,7 @@ impl Abuse<'_> {
 
     /// Frames from both hosts, past their own stacks.
     fn frames(&self, seed: u64) {
-        let ([_, _], device) = self.net.places();
-        let (left, right) = (self.net.left(), self.net.right());
-        let far = if self.way == Way::Tun { "out" } else { device };
-        let near = if self.way == Way::Tun { "in" } else { device };
-        let config = format!(
-            "link = {{}}\n[io]\nbackend = \"packet\"\nbuffers = 256\n\
-             inside = {{ name = \"{near}\", netns = \"{left}\" }}\n\
-             outside = {{ name = \"{far}\", netns = \"{right}\" }}"
-        );
-        let (mut io, mut pool) =
-            open(&Config::parse(&config, &Parts::builtin()).unwrap(), [None; 2]).unwrap();
+        let (mut io, mut pool) = hosts(self.net);
         let (mut rng, at) = (Rng::named(seed, "frames"), if self.way == Way::Tun { 14 } else { 0 });
         let samples = samples();
         let mut batch = VecDeque::new();

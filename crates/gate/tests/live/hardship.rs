@@ -1,9 +1,13 @@
 //! What clients, files, links and disks can do to a running gate.
 
-use crate::net::{GATE, Gate, Manager, Net, Way, conserved, counters, ip, kill, possible, run};
+use crate::net::{
+    GATE, Gate, Manager, Net, Way, conserved, counters, hosts, ip, kill, possible, run, until,
+};
 use crate::{Listener, send};
 use forebay_gate::control::ask;
+use forebay_gate::io::Side;
 use rustix::process::Signal;
+use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -226,12 +230,18 @@ fn what_the_kernel_does_not_send_is_counted() {
         let device = |end| if way == Way::Tun { end } else { "host" };
         // A router solicitation between two of the counters would be in one of them.
         net.silence();
+        let hosts = || {
+            let left = counters(net.left(), device("in"))[1];
+            (left, counters(net.right(), device("out"))[0])
+        };
+        // What the hosts said while their interfaces came up, no gate saw.
+        let first = hosts();
         let mut gate = net.gate("link = {}", &[]);
         let (sender, _receiver) = net.udp(5000);
         // Finds the neighbour, which must not be forgotten.
         send(&sender, 10, 100, 100.0);
         let begin = Instant::now();
-        while counters(net.right(), device("out"))[0] < 10 {
+        while hosts().1 < first.1 + 10 {
             assert!(begin.elapsed() < Duration::from_secs(5), "{way:?}: {}", gate.status());
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -241,13 +251,13 @@ fn what_the_kernel_does_not_send_is_counted() {
         }
         std::thread::sleep(Duration::from_millis(300));
         // Neighbours may still ask for each other: the gate is read between two looks at the hosts.
-        let hosts = || {
-            let left = counters(net.left(), device("in"))[1];
-            (left, counters(net.right(), device("out"))[0])
+        let since = || {
+            let now = hosts();
+            (now.0 - first.0, now.1 - first.1)
         };
-        let before = hosts();
+        let before = since();
         let status = gate.settled();
-        let after = hosts();
+        let after = since();
         conserved(&status);
         let count = |path: &str| status.pointer(path).unwrap().as_u64().unwrap();
         let refused = count("/outside/refused");
@@ -262,6 +272,59 @@ fn what_the_kernel_does_not_send_is_counted() {
         assert!((before.0..=after.0).contains(&came), "{way:?}: {before:?} {after:?} {status}");
         gate.stop();
     }
+}
+
+/// Every malformed frame that a host sends is received, but for one kind on `packet`: the kernel
+/// discards a frame that ends before its VLAN tag and the type after it do, before it shows frames to
+/// any socket, and counts it at the interface as received.
+#[test]
+fn only_frames_with_a_cut_tag_are_hidden() {
+    if !possible() {
+        return;
+    }
+    let tag = |kind: u16| [&kind.to_be_bytes()[..], &[0, 5], &[8, 0], &[0; 10]].concat();
+    for way in [Way::Packet, Way::Xdp] {
+        let net = Net::new(way);
+        net.silence();
+        let mut gate = net.gate("link = {}", &[]);
+        let interface = || counters(net.middle(), "in")[0];
+        let (mut io, mut pool) = hosts(&net);
+        for kind in [0x8100, 0x88a8, 0x0800, 0x86dd, 0x0806, 0x8847, 0] {
+            for length in 14..24 {
+                let frame = [&[2; 6][..], &[4; 6], &tag(kind)].concat();
+                let frame = &frame[..length];
+                let (seen, before) = (received(&gate), interface());
+                let copies: VecDeque<u32> = (0..5)
+                    .map(|_| {
+                        let index = pool.take().unwrap();
+                        pool.buffer(index)[..frame.len()].copy_from_slice(frame);
+                        pool.set_extent(index, 0, frame.len());
+                        index
+                    })
+                    .collect();
+                io.send(Side::Inside, &mut { copies }, &mut pool).unwrap();
+                until("the interface receives them", || interface() == before + 5);
+                let is_hidden =
+                    way == Way::Packet && [0x8100, 0x88a8].contains(&kind) && length < 20;
+                if is_hidden {
+                    // Another kernel may show them.
+                    assert!([0, 5].contains(&(received(&gate) - seen)), "{}", gate.status());
+                } else {
+                    let what = format!("{way:?} {kind:x} {length}: {}", gate.status());
+                    until(&what, || received(&gate) == seen + 5);
+                }
+            }
+        }
+        gate.stop();
+    }
+}
+
+/// Frames that came to the gate from inside, and were taken or counted as lost.
+fn received(gate: &Gate) -> u64 {
+    let status = gate.status();
+    let count = |path: &str| status.pointer(path).unwrap().as_u64().unwrap();
+    let lost = ["oversize", "no_buffer", "kernel"].map(|why| count(&format!("/inside/{why}")));
+    count("/forward/received/packets") + lost.iter().sum::<u64>()
 }
 
 /// An interface that goes ends the gate, with traffic or without: with its last summary, a message

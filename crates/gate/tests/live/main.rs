@@ -11,10 +11,8 @@ mod replacement;
 
 use etherparse::PacketBuilder;
 use forebay_disciplines::Disciplines;
-use forebay_gate::config::Config;
-use forebay_gate::io::{Side, open};
-use forebay_gate::plugins::Parts;
-use net::{Gate, Net, Transfer, Way, congestion_controls, conserved, possible};
+use forebay_gate::io::Side;
+use net::{Gate, Net, Transfer, Way, congestion_controls, conserved, hosts, possible};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -465,15 +463,7 @@ fn vlan_tags_pass() {
             rule = [{ name = "tagged", destination = ["10.78.0.0/24"], q = 2 }]
         "#;
         let mut gate = net.gate(config, &[]);
-        let ends = format!(
-            "link = {{}}\n[io]\nbackend = \"packet\"\nbuffers = 256\n\
-             inside = {{ name = \"host\", netns = \"{}\" }}\n\
-             outside = {{ name = \"host\", netns = \"{}\" }}",
-            net.left(),
-            net.right()
-        );
-        let (mut io, mut pool) =
-            open(&Config::parse(&ends, &Parts::builtin()).unwrap(), [None; 2]).unwrap();
+        let (mut io, mut pool) = hosts(&net);
         let mut sent = Vec::new();
         for (tags, id) in [(1, 5_u16), (2, 7)] {
             let mut frame = Vec::new();

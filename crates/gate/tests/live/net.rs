@@ -1,6 +1,8 @@
 //! Network namespaces for one test: a left host, a right host and a gate between them.
 
-use forebay_gate::io::within;
+use forebay_gate::config::Config;
+use forebay_gate::io::{Io, Pool, open, within};
+use forebay_gate::plugins::Parts;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use std::io::{Read, Write};
@@ -268,6 +270,19 @@ impl Drop for Net {
         }
         let _ = std::fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Raw sockets on the hosts' ends, with which they send and receive past their stacks.
+pub fn hosts(net: &Net) -> (Box<dyn Io>, Pool) {
+    let [near, far] = if net.way == Way::Tun { ["in", "out"] } else { ["host"; 2] };
+    let ends = format!(
+        "link = {{}}\n[io]\nbackend = \"packet\"\nbuffers = 256\n\
+         inside = {{ name = \"{near}\", netns = \"{}\" }}\n\
+         outside = {{ name = \"{far}\", netns = \"{}\" }}",
+        net.left(),
+        net.right()
+    );
+    open(&Config::parse(&ends, &Parts::builtin()).unwrap(), [None; 2]).unwrap()
 }
 
 /// Waits until `holds`.
