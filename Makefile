@@ -16,6 +16,7 @@
 #   make fuzz-python  only those in Python: importers, the journal, messages of explore
 #   make fuzz-corpus  pack the fewest inputs that reach everything that the fuzzers have found
 #   make miri     run the account of plug-ins' packets under Miri (a nightly Rust with miri and rust-src)
+#   make sanitize run tests of unsafe code under AddressSanitizer (Linux; a nightly compiler)
 #   make abuse    run the gate under abuse for ABUSE_SECONDS, ten minutes by default (Linux, root);
 #                 then make every call of the system on a command's files fail
 #   make faults   only the latter: a quarter of an hour
@@ -48,7 +49,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help engine dist test-dist audit licences release demo library package hosted gate abuse soak miri test fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: help engine dist test-dist audit licences release demo library package hosted gate abuse soak miri sanitize test fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := help
 
 # Prints the head of this file.
@@ -199,6 +200,15 @@ abuse:
 # Every call of the system that commands make on files fails, in every way.
 faults: build dev
 	FOREBAY_FAULTS=1 $(BIN)/pytest --numprocesses auto tests/python/test_faults.py
+
+# Packages whose tests run under AddressSanitizer. As root, the gate's live tests do, too. Leaks are not
+# looked for: that takes ptrace, which the gate's sandbox refuses.
+SANITIZED := forebay-abi forebay-gate
+sanitize:
+	@$(CARGO) +nightly --version >/dev/null 2>&1 || { \
+	  echo "error: make sanitize needs a nightly compiler: rustup toolchain install nightly --profile minimal"; exit 2; }
+	RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 $(CARGO) +nightly test --locked --tests \
+	  --target $$($(CARGO) -vV | sed -n 's/^host: //p') --target-dir target/asan $(addprefix -p ,$(SANITIZED))
 
 validate: build
 	$(BIN)/forebay validate --out docs/validation/closed-forms.json
