@@ -179,8 +179,8 @@ fn frames(
          inside = {{ name = \"{interface}\", netns = \"{left}\" }}\n\
          outside = {{ name = \"lo\", netns = \"{left}\" }}\n"
     );
-    let (mut io, mut pool) =
-        open(&Config::parse(&config, &Parts::builtin()).map_err(io::Error::other)?)?;
+    let config = Config::parse(&config, &Parts::builtin()).map_err(io::Error::other)?;
+    let (mut io, mut pool) = open(&config, [None; 2])?;
     let at = if bare { 14 } else { 0 };
     let mut indices: Vec<u32> = std::iter::from_fn(|| pool.take()).collect();
     for (number, index) in indices.iter().enumerate() {
