@@ -202,13 +202,14 @@ faults: build dev
 	FOREBAY_FAULTS=1 $(BIN)/pytest --numprocesses auto tests/python/test_faults.py
 
 # Packages whose tests run under AddressSanitizer. As root, the gate's live tests do, too. Leaks are not
-# looked for: that takes ptrace, which the gate's sandbox refuses.
+# looked for: that takes ptrace, which the gate's sandbox refuses. One test at a time: they are slow.
 SANITIZED := forebay-abi forebay-gate
 sanitize:
 	@$(CARGO) +nightly --version >/dev/null 2>&1 || { \
 	  echo "error: make sanitize needs a nightly compiler: rustup toolchain install nightly --profile minimal"; exit 2; }
 	RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 $(CARGO) +nightly test --locked --tests \
-	  --target $$($(CARGO) -vV | sed -n 's/^host: //p') --target-dir target/asan $(addprefix -p ,$(SANITIZED))
+	  --target $$($(CARGO) -vV | sed -n 's/^host: //p') --target-dir target/asan $(addprefix -p ,$(SANITIZED)) \
+	  -- --test-threads 1
 
 validate: build
 	$(BIN)/forebay validate --out docs/validation/closed-forms.json

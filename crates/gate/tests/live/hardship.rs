@@ -366,6 +366,7 @@ fn a_gate_that_sleeps_loses_no_packet() {
     }
     let net = Net::new(Way::Tun);
     let mut gate = net.gate(PLAIN, &[]);
+    net.wait_until_open();
     let (sender, receiver) = net.udp(5000);
     let listener = Listener::new(receiver);
     send(&sender, 50, 972, 2_000.0);
