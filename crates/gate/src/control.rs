@@ -4,38 +4,40 @@
 //! JSON: the [`Status`](crate::status::Status), or an object with `error`. The loop sees only a
 //! [`Command`]. Signals, clients and reloads have a thread each, so none waits for another: a
 //! configuration may be on a disk that does not respond.
-#![expect(clippy::disallowed_methods, reason = "clients have so much time")]
 
 use crate::config::Config;
 use crate::gate::{Command, Handle, SILENT};
-use crate::listen::Listeners;
+use crate::listen::{Listeners, connect};
 use crate::plugins::Parts;
 use crate::server::{ANSWER, Job, PATIENCE, Server};
+use crate::system::{Machine, System, readable, receive};
 use crate::text::say;
 use forebay_core::ConfigError;
 use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::mpsc::{SyncSender, channel, sync_channel};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Longest answer to a request.
 const LONGEST_REPLY: usize = 64 << 20;
 /// Number of reloads that may wait.
 const MOST_WAITING: usize = 8;
 
+/// Signals as they come.
+pub type Signals = Box<dyn Iterator<Item = i32> + Send>;
+
 /// Catches the gate's signals. Call it before there is a second thread.
 ///
 /// # Errors
 /// The kernel refuses.
 pub fn signals() -> io::Result<Signals> {
-    Signals::new([SIGHUP, SIGINT, SIGTERM])
+    let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    Ok(Box::new(iter::from_fn(move || signals.forever().next())))
 }
 
 /// Starts to answer for the gate behind `handle`, which uses `config` from the file at `path`.
@@ -44,6 +46,7 @@ pub fn signals() -> io::Result<Signals> {
 /// # Errors
 /// A thread cannot be started.
 pub fn start(
+    system: &Arc<dyn System>,
     listeners: Listeners,
     handle: &Handle,
     config: Config,
@@ -52,23 +55,31 @@ pub fn start(
 ) -> io::Result<Arc<Server>> {
     let (jobs, work) = sync_channel::<Job>(MOST_WAITING);
     let (gate, parts) = (handle.clone(), config.parts.clone());
-    thread::Builder::new().name("reload".into()).spawn(move || {
-        for job in work {
-            job(reload(&gate, &path, &parts).map(|()| path.as_path()));
+    let own = system.clone();
+    let reloads = move || {
+        while let Ok(job) = receive(&*own, &work, None) {
+            job(reload(&*own, &gate, &path, &parts).map(|()| path.as_path()));
         }
-    })?;
-    let (accepts, ends) = (AtomicBool::new(true), AtomicBool::new(false));
-    Server { listeners, gate: handle.clone(), config, fail_open, jobs, accepts, ends }.start()
+    };
+    system.spawn("reload", Box::new(reloads))?;
+    let ([accepts, ends], followers) = ([true, false].map(AtomicBool::new), AtomicU32::new(0));
+    let (system, gate) = (system.clone(), handle.clone());
+    Server { system, listeners, gate, config, fail_open, jobs, accepts, ends, followers }.start()
 }
 
 /// Obeys `signals` for the gate behind `handle`. `jobs` does the reloads.
 ///
 /// # Errors
 /// The thread cannot be started.
-pub fn obey(mut signals: Signals, handle: &Handle, jobs: SyncSender<Job>) -> io::Result<()> {
+pub fn obey(
+    system: &dyn System,
+    signals: Signals,
+    handle: &Handle,
+    jobs: SyncSender<Job>,
+) -> io::Result<()> {
     let gate = handle.clone();
     let obey = move || {
-        for signal in signals.forever() {
+        for signal in signals {
             if signal != SIGHUP {
                 gate.send(Command::Stop);
                 continue;
@@ -81,17 +92,22 @@ pub fn obey(mut signals: Signals, handle: &Handle, jobs: SyncSender<Job>) -> io:
             let _ = jobs.try_send(job);
         }
     };
-    thread::Builder::new().name("signals".into()).spawn(obey).map(drop)
+    system.spawn("signals", Box::new(obey))
 }
 
 /// Reads `file` again and makes the gate use it.
-fn reload(gate: &Handle, file: &Path, parts: &Parts) -> Result<(), ConfigError> {
-    let config = Config::reload(file, parts)?;
+fn reload(
+    system: &dyn System,
+    gate: &Handle,
+    file: &Path,
+    parts: &Parts,
+) -> Result<(), ConfigError> {
+    let config = system.load(file, parts, true)?;
     let (sender, receiver) = channel();
     gate.send(Command::Reload(Box::new(config), sender));
     let ended = |_| Err(ConfigError::new("", SILENT));
     let place = |error| ConfigError::new("", format!("{}: {error}", file.display()));
-    receiver.recv_timeout(ANSWER).unwrap_or_else(ended).map_err(place)
+    receive(system, &receiver, Some(ANSWER)).unwrap_or_else(ended).map_err(place)
 }
 
 /// Sends one request to the gate at `socket`.
@@ -99,6 +115,14 @@ fn reload(gate: &Handle, file: &Path, parts: &Parts) -> Result<(), ConfigError> 
 /// # Errors
 /// The gate is not there, does not answer, or refuses.
 pub fn ask(socket: &Path, question: &str) -> io::Result<Value> {
+    ask_within(&*Machine::system(), socket, question)
+}
+
+/// As [`ask`], on another `system`.
+///
+/// # Errors
+/// As [`ask`].
+pub fn ask_within(system: &dyn System, socket: &Path, question: &str) -> io::Result<Value> {
     let at = |error: io::Error| {
         let help = match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
@@ -109,28 +133,39 @@ pub fn ask(socket: &Path, question: &str) -> io::Result<Value> {
         };
         io::Error::new(error.kind(), format!("{}: {error}{help}", socket.display()))
     };
-    let ask = || {
-        let mut stream = UnixStream::connect(socket)?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        stream.write_all(format!("{question}\n").as_bytes())?;
-        let until = Instant::now() + PATIENCE * 2;
-        let (mut text, mut part) = (Vec::new(), [0; 1 << 14]);
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            // A limit of zero would be none.
-            stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
-            match stream.read(&mut part)? {
-                0 if text.is_empty() => return Err(io::ErrorKind::UnexpectedEof.into()),
-                0 => break,
-                _ if text.len() > LONGEST_REPLY => {
-                    return Err(io::Error::other("the answer does not end"));
-                }
-                length => text.extend(&part[..length]),
-            }
-        }
-        serde_json::from_slice::<Value>(&text).map_err(io::Error::other)
+    answer(&converse(system, socket, question).map_err(at)?)
+}
+
+/// Says `question` and hears the answer, all within [`PATIENCE`] twice.
+fn converse(system: &dyn System, socket: &Path, question: &str) -> io::Result<Vec<u8>> {
+    let until = system.now() + PATIENCE * 2;
+    let left = || match until.saturating_sub(system.now()) {
+        Duration::ZERO => Err(io::Error::from(io::ErrorKind::TimedOut)),
+        left => Ok(left),
     };
-    let reply = ask().map_err(at)?;
+    let mut stream = connect(system, socket, PATIENCE * 2)?;
+    // All of it fits into the socket.
+    stream.write_all(format!("{question}\n").as_bytes())?;
+    let (mut text, mut part) = (Vec::new(), [0; 1 << 14]);
+    loop {
+        readable(system, &stream, left()?)?;
+        match stream.read(&mut part)? {
+            0 if text.is_empty() => return Err(io::ErrorKind::UnexpectedEof.into()),
+            0 => return Ok(text),
+            _ if text.len() > LONGEST_REPLY => {
+                return Err(io::Error::other("the answer does not end"));
+            }
+            length => text.extend(&part[..length]),
+        }
+    }
+}
+
+/// What the gate answered with the bytes `text`.
+///
+/// # Errors
+/// It makes no sense, or the gate refuses.
+pub fn answer(text: &[u8]) -> io::Result<Value> {
+    let reply: Value = serde_json::from_slice(text).map_err(io::Error::other)?;
     match reply.get("error").and_then(Value::as_str) {
         Some(error) => Err(io::Error::other(error.to_owned())),
         None => Ok(reply),

@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::io::{BATCH, Indices, Io, Pool, Side, open};
+use crate::io::{BATCH, Io, Pool, Side};
 use crate::lane::{Account, Lane, MOST_LAG};
 use crate::neighbour::{Predecessor, Successor};
 use crate::rules::Rules;
@@ -12,7 +12,7 @@ use forebay_shaper::{Recorder, Shaper};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::hint::black_box;
-use std::io;
+use std::io::{self, Write};
 use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
@@ -107,21 +107,6 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Opens the interfaces of `config`, by the indices `known`, and everything else that needs
-    /// privileges.
-    ///
-    /// # Errors
-    /// Something cannot be opened.
-    pub fn open(
-        config: Config,
-        known: Indices,
-        dry_run: bool,
-        record: Option<&Path>,
-    ) -> io::Result<(Gate, Handle)> {
-        let (io, pool) = open(&config, known)?;
-        Gate::with(config, io, pool, dry_run, record)
-    }
-
     /// A gate that uses the back end `io` with the buffers of `pool`.
     ///
     /// # Errors
@@ -137,21 +122,12 @@ impl Gate {
         let layer = io.layer();
         let lane =
             |link| Lane::new(link, &config, layer, pool.count(), dry_run).map_err(io::Error::other);
-        let mut lanes = [lane(Some(&config.link))?, lane(reverse)?];
-        if let Some(folder) = record {
-            std::fs::create_dir_all(folder)?;
-            for (lane, name) in lanes.iter_mut().zip(["forward.rec", "reverse.rec"]) {
-                if let Some(plan) = lane.shaper().map(|shaper| shaper.plan().clone()) {
-                    let file = Box::new(file::create(&folder.join(name))?);
-                    lane.record(Recorder::new(file, &plan, config.seed, MOST_RECORDED)?);
-                }
-            }
-        }
+        let lanes = [lane(Some(&config.link))?, lane(reverse)?];
         let (sender, commands) = channel();
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let handle = Handle { commands: sender, bell: Arc::clone(&bell) };
         let rules = Rules::new(&config);
-        let gate = Gate {
+        let mut gate = Gate {
             config,
             io,
             pool,
@@ -166,7 +142,28 @@ impl Gate {
             predecessor: None,
             successor: None,
         };
+        if let Some(folder) = record {
+            std::fs::create_dir_all(folder)?;
+            gate.record(|name| Ok(Box::new(file::create(&folder.join(name))?)))?;
+        }
         Ok((gate, handle))
+    }
+
+    /// Records what the queues do, in files called forward.rec and reverse.rec.
+    ///
+    /// # Errors
+    /// A file cannot be created or written.
+    pub fn record(
+        &mut self,
+        mut create: impl FnMut(&str) -> io::Result<Box<dyn Write + Send>>,
+    ) -> io::Result<()> {
+        for (lane, name) in self.lanes.iter_mut().zip(["forward.rec", "reverse.rec"]) {
+            if let Some(plan) = lane.shaper().map(|shaper| shaper.plan().clone()) {
+                let seed = self.config.seed;
+                lane.record(Recorder::new(create(name)?, &plan, seed, MOST_RECORDED)?);
+            }
+        }
+        Ok(())
     }
 
     /// Takes frames from where `predecessor` has stopped. Sends none on a side while `predecessor`
@@ -489,7 +486,7 @@ impl Gate {
     }
 
     /// What it has done so far.
-    fn status(&mut self, now: Time) -> Status {
+    pub fn status(&mut self, now: Time) -> Status {
         let config =
             self.config.effective().ok().and_then(|whole| serde_json::to_value(whole).ok());
         let [forward, reverse] = &self.rules;

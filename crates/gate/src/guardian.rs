@@ -5,29 +5,29 @@
 //! passes packets again and starts another one. It keeps the privileges that this needs. It reads
 //! neither packets nor requests while the gate runs. AF_XDP cannot be handed over: the guardian
 //! then passes packets through AF_PACKET, and releases the interfaces before the gate opens them.
-#![expect(clippy::disallowed_methods, reason = "the gate proper has so much time")]
 
 use crate::config::{Backend, Config, Link, Other};
-use crate::control;
+use crate::control::{self, Signals};
 use crate::gate::{Command, End, Gate, Handle};
 use crate::handover::{self, Lent};
-use crate::io::{Indices, indices, take_over};
+use crate::io::{Indices, indices};
 use crate::listen::Listeners;
-use crate::notify::Manager;
+use crate::notify::{self, Manager};
 use crate::server::{self, Server};
+use crate::system::{System, readable, receive, sleep};
 use crate::text::say;
 use rustix::fd::OwnedFd;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal};
 use signal_hook::consts::SIGHUP;
-use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Command as Process, ExitStatus, Stdio};
+use std::process::ExitStatus;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long the gate may be silent before it is replaced.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -54,6 +54,8 @@ fn look<T>(scene: &Shared, act: impl FnOnce(&mut Scene) -> T) -> T {
 
 /// A guardian.
 pub struct Guardian {
+    /// What it runs on.
+    pub system: Arc<dyn System>,
     /// The configuration of the gate proper.
     pub config: Config,
     /// Its file.
@@ -78,7 +80,7 @@ struct Kept {
 }
 
 /// The gate proper, and the connection to it.
-type Worker = (Child, UnixStream);
+type Worker = (Pid, UnixStream);
 
 impl Guardian {
     /// Runs until it is told to stop, or another gate has taken over. Returns which. `lent` comes
@@ -88,11 +90,12 @@ impl Guardian {
     /// An interface cannot be opened at the start.
     pub fn run(self, signals: Signals, mut lent: Option<Lent>) -> io::Result<End> {
         let scene = Shared::default();
-        obey(signals, &scene)?;
+        obey(&self.system, signals, &scene)?;
         let guardian = Arc::new(self);
         guardian.keep_alive(&scene)?;
         let mut kept = Kept::default();
-        let mut began = None::<Instant>;
+        let system = &*guardian.system;
+        let mut began = None::<Duration>;
         // What the log says of the gate proper once it is known whether packets pass.
         let mut ended = None::<ExitStatus>;
         loop {
@@ -117,16 +120,19 @@ impl Guardian {
             }) {
                 return Ok(End::Stopped);
             }
-            let listeners = guardian.listeners.try_clone()?;
-            let (passing, path) = (guardian.passing(), guardian.path.clone());
-            let server = control::start(listeners, &handle, passing, path, true)?;
-            let rest = began.map_or(Duration::ZERO, |began| PAUSE.saturating_sub(began.elapsed()));
-            began = Some(Instant::now());
-            let starter = {
-                let (guardian, scene, server) = (guardian.clone(), scene.clone(), server.clone());
-                thread::spawn(move || guardian.start(&scene, &server, rest))
+            let rest =
+                began.map_or(Duration::ZERO, |began| (began + PAUSE).saturating_sub(system.now()));
+            let (server, started) = match guardian.prepare(&scene, &handle, rest) {
+                Ok(prepared) => prepared,
+                Err(error) if began.is_none() => return Err(error),
+                Err(error) => {
+                    say(format_args!("the gate is not started ({error}); the next try follows"));
+                    sleep(system, PAUSE);
+                    continue;
+                }
             };
-            let (_, end) = gate.run();
+            began = Some(system.now());
+            let (_, end) = system.run(&mut gate);
             look(&scene, |scene| scene.gate = None);
             server.end();
             // Its sockets would go on to receive.
@@ -136,20 +142,21 @@ impl Guardian {
                     say(error);
                     kept.tun.clear();
                 }
-                look(&scene, |scene| scene.child.map(|child| kill_process(child, Signal::TERM)));
+                look(&scene, |scene| scene.child.map(|child| system.signal(child, Signal::TERM)));
             }
-            let worker = starter.join().map_err(|_| io::Error::other("the starter panicked"))?;
-            if worker.is_none() && matches!(end, Ok(End::HandedOver)) {
-                // Not to the gate proper, which could not start: to a gate that replaces both.
+            let worker = receive(system, &started, None).map_err(io::Error::other)?;
+            // Not by the gate proper, which was not started in time.
+            let is_followed = server.followers.load(Ordering::Acquire) > 0;
+            if worker.is_none() && is_followed && matches!(end, Ok(End::HandedOver)) {
                 say("another gate has taken over");
                 return Ok(End::HandedOver);
             }
-            if let Some((mut child, stream)) = worker {
+            if let Some((child, stream)) = worker {
                 if let Some(manager) = &guardian.manager {
                     manager.ready();
                 }
-                listen(&mut child, stream)?;
-                let code = child.wait()?;
+                let is_followed = listen(system, child, stream);
+                let code = system.end_of(child)?;
                 look(&scene, |scene| scene.child = None);
                 let stopped = look(&scene, |scene| scene.stop);
                 match (stopped, code.success()) {
@@ -157,14 +164,33 @@ impl Guardian {
                     (true, false) => {
                         return Err(io::Error::other(format!("the gate has ended ({code})")));
                     }
-                    (false, true) => return Ok(End::HandedOver),
-                    (false, false) => ended = Some(code),
+                    (false, true) if is_followed => return Ok(End::HandedOver),
+                    (false, _) => ended = Some(code),
                 }
             }
             if look(&scene, |scene| scene.stop) {
                 return Ok(End::Stopped);
             }
         }
+    }
+
+    /// Starts the server of a gate that passes packets, and what starts the gate proper after
+    /// `rest`. Returns where the gate proper appears.
+    fn prepare(
+        self: &Arc<Self>,
+        scene: &Shared,
+        handle: &Handle,
+        rest: Duration,
+    ) -> io::Result<(Arc<Server>, Receiver<Option<Worker>>)> {
+        let listeners = self.listeners.try_clone()?;
+        let (passing, path) = (self.passing(), self.path.clone());
+        let server = control::start(&self.system, listeners, handle, passing, path, true)?;
+        let (worker, started) = channel();
+        let (guardian, scene, own) = (self.clone(), scene.clone(), server.clone());
+        // Whoever waits for it is there.
+        let starter = move || drop(worker.send(guardian.start(&scene, &own, rest)));
+        self.system.spawn("starter", Box::new(starter)).inspect_err(|_| server.end())?;
+        Ok((server, started))
     }
 
     /// The guardian's own configuration: packets pass.
@@ -186,12 +212,12 @@ impl Guardian {
             Some(mut lent) => {
                 let given = std::mem::take(&mut lent.descriptors);
                 follows = Some(lent);
-                take_over(&config, given)?
+                self.system.take_over(&config, given)?
             }
-            None if kept.tun.is_empty() => crate::io::open(&config, kept.indices)?,
+            None if kept.tun.is_empty() => self.system.open(&config, kept.indices)?,
             None => {
                 let copies: io::Result<_> = kept.tun.iter().map(OwnedFd::try_clone).collect();
-                take_over(&config, copies?)?
+                self.system.take_over(&config, copies?)?
             }
         };
         kept.indices = indices(&io.descriptors()?);
@@ -204,7 +230,7 @@ impl Guardian {
             if let Some(manager) = &self.manager {
                 manager.succeed();
             }
-            let (predecessor, places) = lent.ready()?;
+            let (predecessor, places) = lent.ready(&*self.system)?;
             gate.follow(predecessor, places);
         }
         Ok((gate, handle))
@@ -212,7 +238,7 @@ impl Guardian {
 
     fn wait_for_interfaces(&self, scene: &Shared, kept: &mut Kept) -> io::Result<(Gate, Handle)> {
         loop {
-            thread::sleep(LOOK);
+            sleep(&*self.system, LOOK);
             match self.open(kept, None) {
                 Err(_) if !look(scene, |scene| scene.stop) => {}
                 opened => return opened,
@@ -223,7 +249,7 @@ impl Guardian {
     /// Starts the gate proper after `rest`, and waits until it takes over from the gate of
     /// `server`. None if it ends before.
     fn start(&self, scene: &Shared, server: &Server, rest: Duration) -> Option<Worker> {
-        thread::sleep(rest);
+        sleep(&*self.system, rest);
         loop {
             let failed = match self.try_start(scene, server) {
                 Ok(Some(worker)) => return Some(worker),
@@ -234,7 +260,7 @@ impl Guardian {
                 return None;
             }
             say(format_args!("the gate does not start ({failed}); packets pass"));
-            thread::sleep(PAUSE);
+            sleep(&*self.system, PAUSE);
         }
     }
 
@@ -244,21 +270,19 @@ impl Guardian {
             if scene.stop || scene.gate.is_none() {
                 return Ok(None);
             }
-            let child = Process::new(&self.program)
-                .args(["run", "--guarded"])
-                .args(&self.arguments)
-                .arg(&self.path)
-                .stdin(Stdio::from(OwnedFd::from(theirs)))
-                .spawn()?;
-            scene.child = Some(Pid::from_child(&child));
+            let guarded = ["run".into(), "--guarded".into()];
+            let rest = self.arguments.iter().cloned().chain([self.path.clone().into()]);
+            let arguments: Vec<_> = guarded.into_iter().chain(rest).collect();
+            let child = self.system.start(&self.program, &arguments, theirs.into())?;
+            scene.child = Some(child);
             io::Result::Ok(Some(child))
         })?;
-        let Some(mut child) = started else { return Ok(None) };
-        match hand_over(&ours, server) {
+        let Some(child) = started else { return Ok(None) };
+        match hand_over(&*self.system, &ours, server) {
             Ok(true) => Ok(Some((child, ours))),
             other => {
-                let _ = child.kill();
-                let code = child.wait()?;
+                self.system.signal(child, Signal::KILL);
+                let code = self.system.end_of(child)?;
                 look(scene, |scene| scene.child = None);
                 other?;
                 Err(io::Error::other(code.to_string()))
@@ -273,59 +297,61 @@ impl Guardian {
         };
         let (guardian, scene) = (self.clone(), scene.clone());
         let tell = move || loop {
-            thread::sleep(every);
+            sleep(&*guardian.system, every);
             let gate = look(&scene, |scene| scene.gate.clone());
             // While the gate proper runs, it is listened to.
-            if gate.is_none_or(|gate| server::status(&gate).is_some())
+            if gate.is_none_or(|gate| server::status(&*guardian.system, &gate).is_some())
                 && let Some(manager) = &guardian.manager
             {
                 manager.alive();
             }
         };
-        thread::Builder::new().name("watchdog".into()).spawn(tell).map(drop)
+        self.system.spawn("watchdog", Box::new(tell))
     }
 }
 
 /// Lets the gate proper at the other end of `stream` take over from the gate of `server`.
-fn hand_over(stream: &UnixStream, server: &Server) -> io::Result<bool> {
+fn hand_over(system: &dyn System, stream: &UnixStream, server: &Server) -> io::Result<bool> {
     stream.set_read_timeout(Some(SILENCE * 2))?;
+    readable(system, stream, SILENCE * 2)?;
     let mut question = String::new();
     // It says nothing more before it is answered.
     BufReader::new(stream.take(100)).read_line(&mut question)?;
     Ok(question.trim_end() == handover::QUESTION && server.hand_over(stream.try_clone()?)?)
 }
 
-/// Listens to the signs of life of the gate proper until it ends. If it is silent, ends it.
-fn listen(child: &mut Child, mut stream: UnixStream) -> io::Result<()> {
-    stream.set_read_timeout(Some(SILENCE))?;
+/// Listens to the signs of life of the gate proper until it ends. If it is silent, ends it. Returns
+/// whether another gate has taken over from it.
+fn listen(system: &dyn System, child: Pid, mut stream: UnixStream) -> bool {
+    let (mut heard, mut is_followed) = ([0; 64], false);
     loop {
-        match stream.read(&mut [0; 64]) {
-            Ok(0) => return Ok(()),
-            Ok(_) => {}
+        match readable(system, &stream, SILENCE).and_then(|()| stream.read(&mut heard)) {
+            Ok(0) => return is_followed,
+            Ok(length) => is_followed |= heard[..length].contains(&notify::FOLLOWED),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
                 say("the gate no longer answers, and was stopped");
-                return child.kill();
+                system.signal(child, Signal::KILL);
+                return is_followed;
             }
-            Err(_) => return Ok(()),
+            Err(_) => return is_followed,
         }
     }
 }
 
-fn obey(mut signals: Signals, scene: &Shared) -> io::Result<()> {
-    let scene = scene.clone();
+fn obey(system: &Arc<dyn System>, signals: Signals, scene: &Shared) -> io::Result<()> {
+    let (own, scene) = (system.clone(), scene.clone());
     let obey = move || {
-        for signal in signals.forever() {
+        for signal in signals {
             look(&scene, |scene| {
                 let word = if signal == SIGHUP { Signal::HUP } else { Signal::TERM };
                 if signal != SIGHUP {
                     scene.stop = true;
                     scene.gate.as_ref().map(|gate| gate.send(Command::Stop));
                 }
-                // One that has ended needs no word.
-                scene.child.map(|child| kill_process(child, word))
+                scene.child.map(|child| own.signal(child, word))
             });
         }
     };
-    thread::Builder::new().name("signals".into()).spawn(obey).map(drop)
+    system.spawn("signals", Box::new(obey))
 }

@@ -9,8 +9,10 @@
 
 use crate::config::Config;
 use crate::gate::{Command, Handle, SILENT};
+use crate::listen;
 use crate::neighbour::{LONGEST, Predecessor, Successor, invalid, read_line, set_blocking};
 use crate::notify;
+use crate::system::{System, readable, receive};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -21,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -64,6 +66,7 @@ pub fn fixed(config: &Config) -> [(&'static str, serde_json::Value); 4] {
 /// # Errors
 /// The next gate fails before it is ready. The running one continues.
 pub fn serve(
+    system: &dyn System,
     mut stream: UnixStream,
     gate: &Handle,
     config: &Config,
@@ -74,7 +77,7 @@ pub fn serve(
     set_blocking(&stream, true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let own = match lend(gate) {
+    let own = match lend(system, gate) {
         Ok(own) => own,
         Err(error) => {
             let reply = serde_json::json!({ "error": error.to_string() });
@@ -96,19 +99,20 @@ pub fn serve(
     let sent =
         sendmsg(&stream, &[IoSlice::new(line.as_bytes())], &mut control, SendFlags::empty())?;
     stream.write_all(&line.as_bytes()[sent..])?;
+    readable(system, &stream, PATIENCE)?;
     if read_line(&mut stream)? != "ready" {
         return Err(invalid("the next gate is not ready"));
     }
     ready();
     let (sender, receiver) = channel();
     gate.send(Command::HandOver(Successor::new(stream), sender));
-    Ok(receiver.recv_timeout(PATIENCE).unwrap_or(false))
+    Ok(receive(system, &receiver, Some(PATIENCE)).unwrap_or(false))
 }
 
-fn lend(gate: &Handle) -> io::Result<Vec<OwnedFd>> {
+fn lend(system: &dyn System, gate: &Handle) -> io::Result<Vec<OwnedFd>> {
     let (sender, receiver) = channel();
     gate.send(Command::Lend(sender));
-    receiver.recv_timeout(PATIENCE).map_err(|_| io::Error::other(SILENT))?
+    receive(system, &receiver, Some(PATIENCE)).map_err(|_| io::Error::other(SILENT))?
 }
 
 /// What a running gate has lent.
@@ -130,7 +134,12 @@ pub struct Lent {
 ///
 /// # Errors
 /// The running gate refuses, or the configurations differ where they must be equal.
-pub fn ask(mut stream: UnixStream, config: &Config, borrows: bool) -> io::Result<Lent> {
+pub fn ask(
+    system: &dyn System,
+    mut stream: UnixStream,
+    config: &Config,
+    borrows: bool,
+) -> io::Result<Lent> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(format!("{QUESTION}\n").as_bytes())?;
@@ -138,6 +147,7 @@ pub fn ask(mut stream: UnixStream, config: &Config, borrows: bool) -> io::Result
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC;
+    readable(system, &stream, PATIENCE)?;
     let got = recvmsg(&stream, &mut [IoSliceMut::new(&mut text)], &mut control, flags)?;
     let mut given = Vec::new();
     for message in control.drain() {
@@ -189,8 +199,9 @@ impl Lent {
     ///
     /// # Errors
     /// The other gate has ended meanwhile.
-    pub fn ready(mut self) -> io::Result<(Predecessor, [usize; 2])> {
+    pub fn ready(mut self, system: &dyn System) -> io::Result<(Predecessor, [usize; 2])> {
         self.stream.write_all(b"ready\n")?;
+        readable(system, &self.stream, PATIENCE)?;
         let heard = Predecessor::hear_of(self.stream)?;
         if let Some(log) = self.log {
             dup2_stdout(&log)?;
@@ -212,10 +223,12 @@ impl Lent {
 ///
 /// # Errors
 /// There is no such gate.
-pub fn connect(socket: &PathBuf) -> io::Result<UnixStream> {
-    UnixStream::connect(socket).map_err(|error| {
+pub fn connect(system: &dyn System, socket: &Path) -> io::Result<UnixStream> {
+    let stream = listen::connect(system, socket, PATIENCE).map_err(|error| {
         let what =
             format!("socket {}: {error}; there must be a gate to take over from", socket.display());
         io::Error::new(error.kind(), what)
-    })
+    })?;
+    set_blocking(&stream, true)?;
+    Ok(stream)
 }

@@ -357,13 +357,15 @@ impl Lane {
     /// Releases `index`: at once, or after the delay of the emulated wire from `end` on.
     #[inline]
     fn depart(&mut self, index: u32, end: Time) {
-        match self.delay {
-            Some(delay) if !self.dry_run => {
-                // A delay that was lowered does not let packets overtake.
-                let last = self.line.back().map_or(Time::ZERO, |(at, _)| *at);
-                self.line.push_back((last.max(end + delay), index));
+        let delay = self.delay.filter(|_| !self.dry_run);
+        // A delay that was lowered, or left out, does not let packets overtake.
+        let last = self.line.back().map(|(at, _)| *at);
+        match (delay, last) {
+            (None, None) => self.out.push_back(index),
+            _ => {
+                let at = end + delay.unwrap_or(Duration::ZERO);
+                self.line.push_back((at.max(last.unwrap_or(at)), index));
             }
-            _ => self.out.push_back(index),
         }
     }
 

@@ -2,6 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod client;
 pub mod clock;
 pub mod command;
 pub mod config;
@@ -26,4 +27,5 @@ mod sandbox;
 pub mod server;
 pub mod show;
 pub mod status;
+pub mod system;
 pub mod text;

@@ -1,15 +1,21 @@
 //! The listeners: the control socket, and a port for Prometheus.
 
 use crate::config::Config;
+use crate::system::{System, sleep};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::Mode;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::process::Uid;
 use std::io;
 use std::net::TcpListener;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+use std::time::Duration;
+
+/// Time between two attempts to connect.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// The listeners. Open them before privileges are given up.
 pub struct Listeners {
@@ -73,12 +79,40 @@ impl Listeners {
     }
 }
 
+/// Connects to the gate at `socket` within `patience`. Calls on the stream do not wait.
+///
+/// # Errors
+/// Nobody listens there, or in a process that is stopped.
+pub fn connect(system: &dyn System, socket: &Path, patience: Duration) -> io::Result<UnixStream> {
+    let until = system.now() + patience;
+    loop {
+        match try_connect(socket) {
+            // Others wait already, as many as may; a call that waits would have no end.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if system.now() >= until {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                sleep(system, AGAIN);
+            }
+            connected => return connected,
+        }
+    }
+}
+
+fn try_connect(socket: &Path) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&stream, &SocketAddrUnix::new(socket)?)?;
+    Ok(stream.into())
+}
+
 /// Listens on a Unix socket at `path` that the owner and the group may use. A socket that an
 /// earlier gate left is replaced.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     let is_socket = path.symlink_metadata().is_ok_and(|data| data.file_type().is_socket());
     if is_socket {
-        if UnixStream::connect(path).is_ok() {
+        let is_full = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+        if try_connect(path).as_ref().err().is_none_or(is_full) {
             return Err(io::Error::new(
                 io::ErrorKind::AddrInUse,
                 "another gate runs there; stop it, or give this one another `socket`",

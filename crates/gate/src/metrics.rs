@@ -4,14 +4,8 @@ use crate::status::{Direction, Status};
 use crate::text::name;
 use std::fmt::Write as _;
 
-/// The answer to an HTTP request: for `GET /metrics` the metrics of what `status` returns,
-/// otherwise a 404.
-pub fn answer<'a>(request: &[u8], status: impl FnOnce() -> Option<&'a Status>) -> String {
-    let wanted = request.starts_with(b"GET /metrics ");
-    let (code, body) = match wanted.then(status).flatten() {
-        Some(status) => ("200 OK", text(status)),
-        None => ("404 Not Found", "ask for /metrics\n".to_owned()),
-    };
+/// The answer to an HTTP request, with this `code` and `body`.
+pub fn answer(code: &str, body: &str) -> String {
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     let length = body.len();
     format!(

@@ -1,6 +1,7 @@
 //! The gates before and after this one, while both have frames.
 
 use crate::io::Side;
+use crate::system::{System, readable};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::io::{self, Read, Write};
@@ -61,18 +62,14 @@ impl Predecessor {
     ///
     /// # Errors
     /// It does not release the interfaces.
-    pub fn wait(mut self, patience: Duration) -> io::Result<()> {
-        set_blocking(&self.stream, true)?;
-        self.stream.set_read_timeout(Some(patience))?;
+    pub fn wait(mut self, system: &dyn System, patience: Duration) -> io::Result<()> {
         while self.holds != [false; 2] {
-            let before = self.holds;
+            let news = readable(system, &self.stream, patience);
+            news.map_err(|_| {
+                let what = "the gate before does not let go of the interfaces";
+                io::Error::new(io::ErrorKind::TimedOut, what)
+            })?;
             self.hear();
-            if self.holds == before {
-                return Err(io::Error::new(
-                    io::ErrorKind::TimedOut,
-                    "the gate before does not let go of the interfaces",
-                ));
-            }
         }
         Ok(())
     }

@@ -3,18 +3,21 @@
 //! The socket is opened once, before privileges are given up. The existing crates open it again for
 //! every message.
 
+use crate::system::{System, sleep};
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 /// Longest time between two signs of life. A gate that a reload starts is not told how long systemd
 /// waits for them.
 const EVERY: Duration = Duration::from_secs(1);
+
+/// What the guardian hears of a gate that another one has followed.
+pub const FOLLOWED: u8 = b'h';
 
 /// Whether this process belongs to a service whose manager wants to be told.
 #[expect(clippy::disallowed_methods, reason = "the protocol is in the environment")]
@@ -92,6 +95,7 @@ impl Manager {
 /// # Errors
 /// A thread cannot be started.
 pub fn keep_alive(
+    system: &Arc<dyn System>,
     answers: impl Fn() -> bool + Send + 'static,
     manager: Option<Arc<Manager>>,
     mut guardian: Option<UnixStream>,
@@ -100,8 +104,9 @@ pub fn keep_alive(
         return Ok(());
     }
     let every = manager.as_ref().map_or(EVERY, |manager| manager.every);
+    let own = system.clone();
     let tell = move || loop {
-        thread::sleep(every);
+        sleep(&*own, every);
         if !answers() {
             continue;
         }
@@ -111,7 +116,7 @@ pub fn keep_alive(
         // A guardian that has gone needs no word; the gate goes on.
         guardian.as_mut().map(|guardian| guardian.write(b"."));
     };
-    thread::Builder::new().name("watchdog".into()).spawn(tell).map(drop)
+    system.spawn("watchdog", Box::new(tell))
 }
 
 #[cfg(test)]

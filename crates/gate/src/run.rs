@@ -2,17 +2,17 @@
 #![expect(clippy::disallowed_methods, reason = "the next gate has so much time")]
 
 use crate::config::{Backend, Config};
-use crate::control;
+use crate::control::{self, Signals};
 use crate::gate::{End, Gate};
 use crate::guardian::Guardian;
 use crate::handover::{self, Lent};
-use crate::io::{Indices, indices, take_over};
+use crate::io::{Indices, indices};
 use crate::listen::Listeners;
 use crate::notify::{self, Manager};
 use crate::plugins::{self, Parts};
-use crate::privileges;
 use crate::server;
 use crate::show;
+use crate::system::{Machine, System};
 use crate::text::{print, say};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -58,17 +58,32 @@ impl Run {
         while self.launcher == Some(parent_id()) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let config = Config::load(&self.path, parts).map_err(io::Error::other)?;
         // A thread that is missing would leave a gate that only seems to run.
         let report = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             report(panic);
             std::process::abort();
         }));
-        let signals = control::signals()?;
+        let guardian =
+            if self.guarded { Some(io::stdin().as_fd().try_clone_to_owned()?) } else { None };
+        self.serve(Machine::system(), control::signals()?, guardian.map(Into::into), parts)
+    }
+
+    /// Runs to the end on `system`. `guardian` is the connection to it, if there is one.
+    ///
+    /// # Errors
+    /// The gate cannot run.
+    pub fn serve(
+        self,
+        system: Arc<dyn System>,
+        signals: Signals,
+        guardian: Option<UnixStream>,
+        parts: &Parts,
+    ) -> io::Result<ExitCode> {
+        let config = system.load(&self.path, parts, false).map_err(io::Error::other)?;
         // The guardian is the one to tell it.
         let manager = if self.guarded { None } else { Manager::find()?.map(Arc::new) };
-        let mut lent = self.lent(&config)?;
+        let mut lent = self.lent(&*system, &config, guardian)?;
         // Whoever replaces a gate that fails open does so, too.
         let inherits = !self.guarded && lent.as_ref().is_some_and(|lent| lent.fail_open);
         let given = lent.as_mut().map(|lent| std::mem::take(&mut lent.listeners));
@@ -78,7 +93,8 @@ impl Run {
         if self.fail_open || inherits {
             let arguments = self.arguments();
             let program = std::env::current_exe()?;
-            let guardian = Guardian { config, path, program, arguments, listeners, manager };
+            let guardian =
+                Guardian { system, config, path, program, arguments, listeners, manager };
             return guardian.run(signals, lent).map(|_| ExitCode::SUCCESS);
         }
         let (socket, user) = (config.socket.clone(), config.user.clone());
@@ -90,7 +106,8 @@ impl Run {
         }
         let (mut gate, handle) = match &mut lent {
             Some(lent) if config.io.backend != Backend::Xdp => {
-                let (io, pool) = take_over(&config, std::mem::take(&mut lent.descriptors))?;
+                let given = std::mem::take(&mut lent.descriptors);
+                let (io, pool) = system.take_over(&config, given)?;
                 Gate::with(config, io, pool, self.dry_run, record)?
             }
             _ => {
@@ -98,37 +115,43 @@ impl Run {
                 if let Some(mut lent) = lent.take() {
                     // Open, they would go on to receive.
                     known = indices(&std::mem::take(&mut lent.descriptors));
-                    lent.ready()?.0.wait(PATIENCE)?;
+                    lent.ready(&*system)?.0.wait(&*system, PATIENCE)?;
                 }
-                Gate::open(config, known, self.dry_run, record)?
+                let (io, pool) = system.open(&config, known)?;
+                Gate::with(config, io, pool, self.dry_run, record)?
             }
         };
-        privileges::drop(user.as_deref())?;
+        system.confine(user.as_deref())?;
         foreign.map_or(Ok(()), plugins::report_late)?;
         if let Some(lent) = lent {
             if let Some(manager) = &manager {
                 manager.succeed();
             }
-            let (predecessor, places) = lent.ready()?;
+            let (predecessor, places) = lent.ready(&*system)?;
             gate.follow(predecessor, places);
         }
-        let server = control::start(listeners, &handle, fixed, path, self.guarded)?;
-        control::obey(signals, &handle, server.jobs.clone())?;
+        let server = control::start(&system, listeners, &handle, fixed, path, self.guarded)?;
+        control::obey(&*system, signals, &handle, server.jobs.clone())?;
         say(format_args!("running; see forebay-gate status --socket {}", socket.display()));
         if let Some(manager) = &manager {
             manager.ready();
         }
-        let asked = handle.clone();
-        let answers = move || server::status(&asked).is_some();
-        notify::keep_alive(answers, manager.clone(), guardian)?;
-        let (last, end) = gate.run();
+        let (asked, own) = (handle.clone(), system.clone());
+        let answers = move || server::status(&*own, &asked).is_some();
+        let mut told = guardian.as_ref().map(UnixStream::try_clone).transpose()?;
+        notify::keep_alive(&system, answers, manager.clone(), guardian)?;
+        let (last, end) = system.run(&mut gate);
         // After a hand-over the service goes on.
         if let (Some(manager), Ok(End::Stopped) | Err(_)) = (&manager, &end) {
             manager.stopping();
         }
         match end {
             Ok(End::Stopped) => {}
-            Ok(End::HandedOver) => say("another gate has taken over"),
+            Ok(End::HandedOver) => {
+                // A guardian that has gone needs no word.
+                told.as_mut().map(|guardian| guardian.write(&[notify::FOLLOWED]));
+                say("another gate has taken over");
+            }
             Err(error) => {
                 say(error);
                 print(&show::screen(&last, None));
@@ -140,16 +163,19 @@ impl Run {
     }
 
     /// What the running gate lends, if there is one.
-    fn lent(&self, config: &Config) -> io::Result<Option<Lent>> {
-        let stream = if self.guarded {
-            UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?)
-        } else if self.take_over {
-            handover::connect(&config.socket)?
-        } else {
-            return Ok(None);
+    fn lent(
+        &self,
+        system: &dyn System,
+        config: &Config,
+        guardian: Option<UnixStream>,
+    ) -> io::Result<Option<Lent>> {
+        let stream = match guardian {
+            Some(guardian) => guardian,
+            None if self.take_over => handover::connect(system, &config.socket)?,
+            None => return Ok(None),
         };
         let borrows = !self.guarded || config.io.backend != Backend::Xdp;
-        let mut lent = handover::ask(stream, config, borrows)?;
+        let mut lent = handover::ask(system, stream, config, borrows)?;
         // Only what was started to run in the background leaves the output of whoever started it.
         lent.log = lent.log.filter(|_| self.launcher.is_some());
         Ok(Some(lent))

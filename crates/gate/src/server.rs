@@ -5,29 +5,28 @@
 //! connected for the longest time. (Existing small HTTP servers have a thread for each connection
 //! and a limit for every read, so slow clients can block them. All that they would save is parsing
 //! one line.)
-#![expect(clippy::disallowed_methods, reason = "clients have so much time")]
 
+use crate::client::{Client, Language, Request, State};
 use crate::config::Config;
 use crate::gate::{Command, Handle, SILENT};
 use crate::handover;
 use crate::listen::Listeners;
 use crate::metrics;
 use crate::status::Status;
+use crate::system::{System, receive, watch};
 use forebay_core::ConfigError;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
 use serde_json::json;
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Most clients at a time.
 const MOST: usize = 64;
@@ -35,8 +34,6 @@ const MOST: usize = 64;
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// How long the loop may take to answer.
 pub const ANSWER: Duration = Duration::from_secs(2);
-/// Longest request.
-const LONGEST: usize = 8_192;
 /// Clients accepted between two checks of the others.
 const AT_ONCE: usize = 16;
 /// How long to wait when there are no more descriptors.
@@ -47,6 +44,8 @@ pub type Job = Box<dyn FnOnce(Result<&Path, ConfigError>) + Send>;
 
 /// The server before it runs.
 pub struct Server {
+    /// What it runs on.
+    pub system: Arc<dyn System>,
     /// The listeners.
     pub listeners: Listeners,
     /// The gate.
@@ -61,13 +60,15 @@ pub struct Server {
     pub accepts: AtomicBool,
     /// Whether it ends when its present clients are served.
     pub ends: AtomicBool,
+    /// Clients that take over from the gate, or try to.
+    pub followers: AtomicU32,
 }
 
 /// What the gate has done so far. None if it is ending.
-pub fn status(gate: &Handle) -> Option<Box<Status>> {
+pub fn status(system: &dyn System, gate: &Handle) -> Option<Box<Status>> {
     let (sender, receiver) = channel();
     gate.send(Command::Status(sender));
-    receiver.recv_timeout(ANSWER).ok()
+    receive(system, &receiver, Some(ANSWER)).ok()
 }
 
 /// An answer to the client with this number.
@@ -75,31 +76,6 @@ type Reply = (u64, String);
 
 /// What the gate has just reported, if it was asked. None if it is ending.
 type Known = Option<Option<Box<Status>>>;
-
-enum Stream {
-    Control(UnixStream),
-    Metrics(TcpStream),
-}
-
-struct Client {
-    number: u64,
-    stream: Stream,
-    until: Instant,
-    question: Vec<u8>,
-    /// What is still to be sent. None while there is no answer.
-    answer: Option<Vec<u8>>,
-}
-
-/// The state of a client.
-#[derive(PartialEq)]
-enum State {
-    /// It sends its request, reads or waits.
-    Open,
-    /// It has its answer, or is gone.
-    Closed,
-    /// It is a gate that wants to take over.
-    Follows,
-}
 
 impl Server {
     /// Starts to answer.
@@ -114,7 +90,7 @@ impl Server {
             replies: channel(),
             next: 0,
         };
-        thread::Builder::new().name("server".into()).spawn(move || running.run())?;
+        server.system.spawn("server", Box::new(move || running.run()))?;
         Ok(server)
     }
 
@@ -126,8 +102,8 @@ impl Server {
         let listeners = self.listeners.descriptors();
         // From then on clients are the next gate's.
         let ready = || self.accepts.store(false, Ordering::Release);
-        let (gate, config, fail_open) = (&self.gate, &self.config, self.fail_open);
-        let done = handover::serve(stream, gate, config, &listeners, fail_open, ready);
+        let (system, gate, config) = (&*self.system, &self.gate, &self.config);
+        let done = handover::serve(system, stream, gate, config, &listeners, self.fail_open, ready);
         match done {
             Ok(true) => self.end(),
             _ => self.accepts.store(true, Ordering::Release),
@@ -151,7 +127,8 @@ impl Server {
 
 struct Running {
     server: Arc<Server>,
-    clients: Vec<Client>,
+    /// Their streams are those of either socket: the calls are the same.
+    clients: Vec<Client<UnixStream>>,
     next: u64,
     /// Answers to reloads, by the number of the client.
     replies: (Sender<Reply>, Receiver<Reply>),
@@ -170,11 +147,11 @@ impl Running {
             while let Ok((number, reply)) = self.replies.1.try_recv() {
                 let client = self.clients.iter_mut().find(|client| client.number == number);
                 if let Some(client) = client {
-                    client.answer = Some(reply.into_bytes());
+                    client.answer(reply);
                 }
             }
             self.serve(&ready);
-            let now = Instant::now();
+            let now = self.server.system.now();
             self.clients.retain(|client| client.until > now);
             has_room = !self.server.accepts.load(Ordering::Acquire) || self.accept().is_ok();
         }
@@ -191,22 +168,19 @@ impl Running {
             listeners.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
         let first = sources.len();
         sources.extend(self.clients.iter().map(|client| {
-            let events = match &client.answer {
-                Some(_) => PollFlags::OUT,
-                None if client.is_complete() => PollFlags::empty(),
-                None => PollFlags::IN,
+            let events = match client.is_answered() {
+                true => PollFlags::OUT,
+                false if client.is_complete() => PollFlags::empty(),
+                false => PollFlags::IN,
             };
-            PollFd::from_borrowed_fd(client.stream.descriptor(), events)
+            PollFd::from_borrowed_fd(client.stream.as_fd(), events)
         }));
+        let now = self.server.system.now();
         let soonest = self.clients.iter().map(|client| client.until).min();
-        let span = soonest.map(|until| until.saturating_duration_since(Instant::now()));
+        let span = soonest.map(|until| until.saturating_sub(now));
         let span = if accepts { span } else { Some(span.map_or(REST, |span| span.min(REST))) };
-        let timeout = span.map(|span| Timespec {
-            tv_sec: span.as_secs() as i64,
-            tv_nsec: i64::from(span.subsec_nanos()),
-        });
         // An interruption is as good as news.
-        let _ = poll(&mut sources, timeout.as_ref());
+        let _ = watch(&*self.server.system, &mut sources, span);
         sources[first..].iter().map(|source| !source.revents().is_empty()).collect()
     }
 
@@ -217,27 +191,20 @@ impl Running {
     fn accept(&mut self) -> io::Result<()> {
         for _ in 0..AT_ONCE {
             let server = &self.server.listeners;
-            let control = accept(&server.socket)?.map(|fd| Stream::Control(fd.into()));
+            let control = accept(&server.socket)?.map(|fd| (fd, Language::Line));
             let metrics = server.metrics.as_ref().map_or(Ok(None), accept)?;
-            let metrics = metrics.map(|fd| Stream::Metrics(fd.into()));
+            let metrics = metrics.map(|fd| (fd, Language::Http));
             if control.is_none() && metrics.is_none() {
                 break;
             }
-            for stream in [control, metrics].into_iter().flatten() {
+            for (stream, language) in [control, metrics].into_iter().flatten() {
                 if self.clients.len() == MOST {
-                    let asks = |client: &Client| client.answer.is_none() && !client.is_complete();
+                    let asks = |client: &Client<_>| !client.is_answered() && !client.is_complete();
                     let longest = self.clients.iter().position(asks);
                     self.clients.remove(longest.unwrap_or(0));
                 }
-                let until = Instant::now() + PATIENCE;
-                let number = self.next;
-                self.clients.push(Client {
-                    number,
-                    stream,
-                    until,
-                    question: Vec::new(),
-                    answer: None,
-                });
+                let until = self.server.system.now() + PATIENCE;
+                self.clients.push(Client::new(self.next, stream.into(), language, until));
                 self.next += 1;
             }
         }
@@ -249,54 +216,57 @@ impl Running {
         let mut known = None;
         let mut place = 0;
         for is_ready in ready {
-            let state = if *is_ready { self.go_on(place, &mut known) } else { State::Open };
+            let state = if *is_ready { self.go_on(place, &mut known) } else { Some(State::Open) };
             match state {
-                State::Open => place += 1,
-                State::Closed => drop(self.clients.remove(place)),
-                State::Follows => self.follow(place),
+                Some(State::Open) => place += 1,
+                Some(State::Closed) => drop(self.clients.remove(place)),
+                None => self.follow(place),
             }
         }
     }
 
-    fn go_on(&mut self, place: usize, known: &mut Known) -> State {
+    /// Continues with a client. None if it is a gate that wants to take over.
+    fn go_on(&mut self, place: usize, known: &mut Known) -> Option<State> {
         let client = &mut self.clients[place];
-        if client.answer.is_none() {
-            match client.read() {
-                Ok(true) => {}
-                Ok(false) => return State::Open,
-                Err(_) => return State::Closed,
+        if !client.is_answered() {
+            // Its reload goes on. Only its end is heard then.
+            if client.is_complete() {
+                return Some(State::Closed);
             }
+            let request = match client.read() {
+                Ok(Some(request)) => request,
+                Ok(None) => return Some(State::Open),
+                Err(_) => return Some(State::Closed),
+            };
             let client = &self.clients[place];
-            let gate = &self.server.gate;
-            let answer = match &client.stream {
-                Stream::Metrics(_) => metrics::answer(&client.question, || ask(known, gate)),
-                Stream::Control(stream) => {
-                    let question = String::from_utf8_lossy(&client.question);
-                    let answer = match question.trim() {
-                        "status" => match ask(known, gate) {
-                            Some(status) => json!(status).to_string(),
-                            None => refusal(SILENT),
-                        },
-                        "reload" => match self.reload(client.number) {
-                            Ok(()) => return State::Open,
-                            Err(answer) => answer,
-                        },
-                        handover::QUESTION if self.may_follow(stream) => {
-                            return State::Follows;
-                        }
-                        handover::QUESTION => {
-                            refusal("only root and the user who started the gate may do that")
-                        }
-                        other => refusal(&format!(
-                            "unknown request \"{other}\"; expected status or reload"
-                        )),
-                    };
-                    answer + "\n"
+            let (system, gate) = (&*self.server.system, &self.server.gate);
+            let answer = match (request, client.language) {
+                (Request::Metrics, _) => match ask(known, system, gate) {
+                    Some(status) => metrics::answer("200 OK", &metrics::text(status)),
+                    None => metrics::answer("503 Service Unavailable", &format!("{SILENT}\n")),
+                },
+                (Request::Unknown(_), Language::Http) => {
+                    metrics::answer("404 Not Found", "ask for /metrics\n")
+                }
+                (Request::Status, _) => match ask(known, system, gate) {
+                    Some(status) => json!(status).to_string(),
+                    None => refusal(SILENT),
+                },
+                (Request::Reload, _) => match self.reload(client.number) {
+                    Ok(()) => return Some(State::Open),
+                    Err(answer) => answer,
+                },
+                (Request::HandOver, _) if self.may_follow(&client.stream) => return None,
+                (Request::HandOver, _) => {
+                    refusal("only root and the user who started the gate may do that")
+                }
+                (Request::Unknown(other), Language::Line) => {
+                    refusal(&format!("unknown request \"{other}\"; expected status or reload"))
                 }
             };
-            self.clients[place].answer = Some(answer.into_bytes());
+            self.clients[place].answer(answer);
         }
-        self.clients[place].write()
+        Some(self.clients[place].write())
     }
 
     /// Reads the configuration again for the client with this number.
@@ -307,7 +277,7 @@ impl Running {
                 Ok(file) => json!({ "reloaded": file }).to_string(),
                 Err(error) => refusal(&error.to_string()),
             };
-            let _ = replies.send((number, reply + "\n"));
+            let _ = replies.send((number, reply));
             server.call();
         });
         self.server.jobs.try_send(job).map_err(|_| refusal("too many reloads wait already"))
@@ -320,17 +290,23 @@ impl Running {
 
     /// Lets the client at `place` take over from this gate, in a thread of its own.
     fn follow(&mut self, place: usize) {
-        let Stream::Control(stream) = self.clients.remove(place).stream else { return };
+        let stream = self.clients.remove(place).stream;
         let server = Arc::clone(&self.server);
+        let system = server.system.clone();
         // A thread that cannot be started leaves the other gate without an answer.
-        let thread = thread::Builder::new().name("hand over".into());
-        let _ = thread.spawn(move || server.hand_over(stream));
+        let hand_over = move || {
+            server.followers.fetch_add(1, Ordering::AcqRel);
+            if !matches!(server.hand_over(stream), Ok(true)) {
+                server.followers.fetch_sub(1, Ordering::AcqRel);
+            }
+        };
+        let _ = system.spawn("hand over", Box::new(hand_over));
     }
 }
 
 /// What the gate reports. Clients that ask at the same time get the same answer.
-fn ask<'a>(known: &'a mut Known, gate: &Handle) -> Option<&'a Status> {
-    known.get_or_insert_with(|| status(gate)).as_deref()
+fn ask<'a>(known: &'a mut Known, system: &dyn System, gate: &Handle) -> Option<&'a Status> {
+    known.get_or_insert_with(|| status(system, gate)).as_deref()
 }
 
 fn refusal(why: &str) -> String {
@@ -348,62 +324,5 @@ fn accept(listener: impl AsFd) -> io::Result<Option<OwnedFd>> {
             Err(error.into())
         }
         Err(_) => Ok(None),
-    }
-}
-
-impl Stream {
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        match self {
-            Stream::Control(stream) => stream.as_fd(),
-            Stream::Metrics(stream) => stream.as_fd(),
-        }
-    }
-}
-
-impl Client {
-    /// Whether its request is complete.
-    fn is_complete(&self) -> bool {
-        match self.stream {
-            Stream::Control(_) => self.question.contains(&b'\n'),
-            Stream::Metrics(_) => self.question.windows(4).any(|end| end == b"\r\n\r\n"),
-        }
-    }
-
-    /// Reads what has arrived. Returns true once the request is complete.
-    fn read(&mut self) -> io::Result<bool> {
-        let mut part = [0; 1024];
-        let got = match &mut self.stream {
-            Stream::Control(stream) => stream.read(&mut part),
-            Stream::Metrics(stream) => stream.read(&mut part),
-        };
-        match got {
-            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(length) => {
-                self.question.extend(&part[..length]);
-                if self.question.len() > LONGEST {
-                    return Err(io::ErrorKind::InvalidInput.into());
-                }
-                Ok(self.is_complete())
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Sends as much as there is room for.
-    fn write(&mut self) -> State {
-        let Some(answer) = &mut self.answer else { return State::Open };
-        let sent = match &mut self.stream {
-            Stream::Control(stream) => stream.write(answer),
-            Stream::Metrics(stream) => stream.write(answer),
-        };
-        match sent {
-            Ok(length) if length < answer.len() => {
-                answer.drain(..length);
-                State::Open
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => State::Open,
-            _ => State::Closed,
-        }
     }
 }

@@ -86,7 +86,7 @@ fn an_upgrade_that_fails_changes_nothing() {
             assert!(said.contains(expected), "{expected}: {said}");
         }
         // One that asks, is lent everything, and goes away.
-        let stream = forebay_gate::handover::connect(&gate.socket().to_path_buf()).unwrap();
+        let stream = std::os::unix::net::UnixStream::connect(gate.socket()).unwrap();
         std::io::Write::write_all(&mut &stream, b"hand over\n").unwrap();
         std::thread::sleep(Duration::from_millis(50));
         drop(stream);

@@ -1,0 +1,139 @@
+//! A client of the server: its request as it arrives, and its answer as there is room for it.
+
+use crate::handover;
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+/// Longest request in bytes.
+const LONGEST: usize = 8_192;
+
+/// The language of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// A line, as the control socket takes it.
+    Line,
+    /// HTTP, as Prometheus speaks it.
+    Http,
+}
+
+/// What a client asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// `status`.
+    Status,
+    /// `reload`.
+    Reload,
+    /// To take over from the gate.
+    HandOver,
+    /// The metrics.
+    Metrics,
+    /// A line or an HTTP request that means nothing: the text of the line.
+    Unknown(String),
+}
+
+/// The state of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It sends its request, reads or waits.
+    Open,
+    /// It has its answer, or is gone.
+    Closed,
+}
+
+/// A client at the other end of a `stream`, whose calls do not wait.
+pub struct Client<S> {
+    /// Its number, which no other client gets.
+    pub number: u64,
+    /// The connection to it.
+    pub stream: S,
+    /// When its time is over.
+    pub until: Duration,
+    /// How it asks.
+    pub language: Language,
+    question: Vec<u8>,
+    /// What is still to be sent. None while there is no answer.
+    answer: Option<Vec<u8>>,
+}
+
+impl<S: Read + Write> Client<S> {
+    /// A client that has said nothing yet.
+    pub fn new(number: u64, stream: S, language: Language, until: Duration) -> Self {
+        Client { number, stream, until, language, question: Vec::new(), answer: None }
+    }
+
+    /// Where its request ends, once it is complete.
+    fn end(&self) -> Option<usize> {
+        let end: &[u8] = match self.language {
+            Language::Line => b"\n",
+            Language::Http => b"\r\n\r\n",
+        };
+        self.question.windows(end.len()).position(|part| part == end)
+    }
+
+    /// Whether its request is complete.
+    pub fn is_complete(&self) -> bool {
+        self.end().is_some()
+    }
+
+    /// Whether it has been answered, though it may not have read everything.
+    pub fn is_answered(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    /// Reads what has arrived. Returns its request once it is complete: what follows is ignored.
+    ///
+    /// # Errors
+    /// It has gone, or its request is too long.
+    pub fn read(&mut self) -> io::Result<Option<Request>> {
+        let mut part = [0; 1024];
+        match self.stream.read(&mut part) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(length) => self.question.extend(&part[..length]),
+            Err(error) if is_later(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let end = self.end();
+        if end.unwrap_or(self.question.len()) > LONGEST {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok(end.map(|end| self.request(end)))
+    }
+
+    /// What the first `end` bytes ask for.
+    fn request(&self, end: usize) -> Request {
+        let question = String::from_utf8_lossy(&self.question[..end]);
+        match (self.language, question.trim()) {
+            (Language::Http, text) if text.starts_with("GET /metrics ") => Request::Metrics,
+            (Language::Line, "status") => Request::Status,
+            (Language::Line, "reload") => Request::Reload,
+            (Language::Line, handover::QUESTION) => Request::HandOver,
+            (_, other) => Request::Unknown(other.to_owned()),
+        }
+    }
+
+    /// Sets its answer, which [`Client::write`] sends. A line gets its end.
+    pub fn answer(&mut self, mut answer: String) {
+        if self.language == Language::Line {
+            answer.push('\n');
+        }
+        self.answer = Some(answer.into_bytes());
+    }
+
+    /// Sends as much of the answer as there is room for.
+    pub fn write(&mut self) -> State {
+        let Some(answer) = &mut self.answer else { return State::Open };
+        match self.stream.write(answer) {
+            Ok(length) if length < answer.len() && length > 0 => {
+                answer.drain(..length);
+                State::Open
+            }
+            Err(error) if is_later(&error) => State::Open,
+            _ => State::Closed,
+        }
+    }
+}
+
+/// Whether the call can be made again: nothing is wrong with the connection.
+fn is_later(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
