@@ -11,6 +11,8 @@ mod changes;
 mod disciplines;
 #[cfg(target_os = "linux")]
 mod frames;
+#[cfg(target_os = "linux")]
+mod gate;
 mod generate;
 pub mod grow;
 pub mod meaning;
@@ -24,12 +26,20 @@ pub type Target = fn(&[u8]);
 /// Every target by the name of its corpus.
 pub const TARGETS: &[(&str, Target)] = &[
     ("agent", agent::agent),
+    #[cfg(target_os = "linux")]
+    ("answers", gate::answers),
     ("aspq", boxes::aspq),
     ("changes", changes::changes),
+    #[cfg(target_os = "linux")]
+    ("configuration", gate::configuration),
+    #[cfg(target_os = "linux")]
+    ("control", gate::control),
     ("disciplines", disciplines::operations),
     #[cfg(target_os = "linux")]
     ("frames", frames::frames),
     ("pcap", capture::pcap),
+    #[cfg(target_os = "linux")]
+    ("recording", gate::recording),
     ("scenario", scenario::text),
     ("tcp", tcp::segments),
     ("trace", capture::trace),
