@@ -191,7 +191,7 @@ soak:
 ABUSE_SECONDS ?= 600
 ABUSE_EVENTS ?= 3000000
 abuse:
-	FOREBAY_CI=1 FOREBAY_EVENTS=$(ABUSE_EVENTS) $(CARGO) test --locked -p forebay-gate --test simulated -- --nocapture
+	FOREBAY_CI=1 FOREBAY_EVENTS=$(ABUSE_EVENTS) $(CARGO) test --locked -p forebay-gate --test simulated --test processes -- --nocapture
 	FOREBAY_CI=1 $(CARGO) test --locked -p forebay-gate --test live
 	FOREBAY_CI=1 FOREBAY_ABUSE_SECONDS=$(ABUSE_SECONDS) $(CARGO) test --locked -p forebay-gate --test live \
 	  it_holds_under_abuse -- --nocapture

@@ -1,34 +1,17 @@
 //! Every input of the corpora, and every one that once failed, passes.
 
+mod common;
+
 use cap::Cap;
+use common::{corpus, fuzz};
 use std::alloc::System;
-use std::fs::{self, File};
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
 
 /// What is refused for its size must be refused before it is allocated.
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, 1 << 30);
-
-fn fuzz() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
-}
-
-/// The inputs packed as the corpus of the target called `name`, and what they are called.
-fn corpus(name: &str) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
-    let path = fuzz().join("corpus").join(name).with_extension("tar");
-    let mut archive = tar::Archive::new(File::open(path)?);
-    let mut inputs = Vec::new();
-    for entry in archive.entries()? {
-        let mut entry = entry?;
-        if entry.header().entry_type().is_file() {
-            let mut data = Vec::new();
-            entry.read_to_end(&mut data)?;
-            inputs.push((Path::new(name).join(entry.path()?), data));
-        }
-    }
-    Ok(inputs)
-}
 
 /// The inputs that once failed in the target called `name`.
 fn failures(name: &str) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {

@@ -1,6 +1,9 @@
-//! Packets of all sorts, mutated at random, through the gate's reading and rewriting.
+//! Packets of all sorts, mutated at random, through the gate's reading and rewriting; and what else
+//! the gate reads, mutated likewise.
 
 #![cfg(target_os = "linux")]
+
+mod common;
 
 use etherparse::{PacketBuilder, TcpHeader, TcpOptionElement};
 use forebay_core::Rng;
@@ -8,11 +11,33 @@ use forebay_core::Rng;
 /// Mutated packets, unless the environment asks for more (`make soak`: 10 million).
 const PACKETS: u64 = 200_000;
 
-#[test]
+/// Mutated files and requests for each target that has a corpus of them, likewise: a hundredth.
+const INPUTS: u64 = PACKETS / 100;
+
 #[expect(clippy::disallowed_methods, reason = "a soak asks for more by the environment")]
-fn mutated_packets_are_read_and_rewritten() {
+fn asked() -> u64 {
     let asked = std::env::var("FOREBAY_MUTATIONS").ok();
-    let count = asked.map_or(PACKETS, |count| count.parse().expect("a number of packets"));
+    asked.map_or(PACKETS, |count| count.parse().expect("a number of packets"))
+}
+
+#[test]
+fn mutated_configurations_requests_answers_and_recordings_are_read() {
+    let mut rng = Rng::named(1, "inputs");
+    for target in ["answers", "configuration", "control", "recording"] {
+        let inputs = common::corpus(target).expect("it has a corpus");
+        for _ in 0..asked() * INPUTS / PACKETS {
+            let (_, mut input) = inputs[rng.below(inputs.len() as u64) as usize].clone();
+            for _ in 0..1 + rng.below(8) {
+                mutate(&mut input, &mut rng);
+            }
+            forebay_fuzzing::run(target, &input);
+        }
+    }
+}
+
+#[test]
+fn mutated_packets_are_read_and_rewritten() {
+    let count = asked();
     let packets = packets();
     for packet in &packets {
         forebay_fuzzing::run("frames", packet);

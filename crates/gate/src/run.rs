@@ -141,7 +141,7 @@ impl Run {
         let mut told = guardian.as_ref().map(UnixStream::try_clone).transpose()?;
         notify::keep_alive(&system, answers, manager.clone(), guardian)?;
         let (last, end) = system.run(&mut gate);
-        // After a hand-over the service goes on.
+        // After a hand-over the service goes on. The socket stays: the next gate replaces it, or has it.
         if let (Some(manager), Ok(End::Stopped) | Err(_)) = (&manager, &end) {
             manager.stopping();
         }
