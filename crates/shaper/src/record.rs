@@ -308,7 +308,10 @@ impl<R: BufRead> Recording<R> {
             8 => {
                 let size = self.number()?;
                 let mut text = Vec::new();
-                (&mut self.input).take(size.min(1 << 20)).read_to_end(&mut text)?;
+                let size = size.min(1 << 20);
+                if ((&mut self.input).take(size).read_to_end(&mut text)? as u64) < size {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
                 let plan = serde_json::from_slice(&text);
                 Operation::Change(plan.map_err(|error| invalid(format!("plan: {error}")))?)
             }
