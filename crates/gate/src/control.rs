@@ -41,7 +41,7 @@ pub fn signals() -> io::Result<Signals> {
 }
 
 /// Starts to answer for the gate behind `handle`, which uses `config` from the file at `path`.
-/// `fail_open` says whether it is a guardian, or has one.
+/// `fail_open` says whether it is a guardian, or has one. Clients wait until [`Server::accept`].
 ///
 /// # Errors
 /// A thread cannot be started.
@@ -62,7 +62,7 @@ pub fn start(
         }
     };
     system.spawn("reload", Box::new(reloads))?;
-    let ([accepts, ends], followers) = ([true, false].map(AtomicBool::new), AtomicU32::new(0));
+    let ([accepts, ends], followers) = ([false; 2].map(AtomicBool::new), AtomicU32::new(0));
     let (system, gate) = (system.clone(), handle.clone());
     Server { system, listeners, gate, config, fail_open, jobs, accepts, ends, followers }.start()
 }

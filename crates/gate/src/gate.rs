@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::io::{BATCH, Io, Pool, Side};
 use crate::lane::{Account, Lane, MOST_LAG};
 use crate::neighbour::{Predecessor, Successor};
+use crate::notify;
 use crate::rules::Rules;
 use crate::status::{Direction, RuleStatus, Status};
 use forebay_core::{ConfigError, Duration, Time, file};
@@ -14,6 +15,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::hint::black_box;
 use std::io::{self, Write};
 use std::num::NonZero;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -104,6 +106,8 @@ pub struct Gate {
     predecessor: Option<Predecessor>,
     /// The gate that takes over, and whether it has been told that a side is empty.
     successor: Option<(Successor, [bool; 2])>,
+    /// Its guardian, which is told when another gate takes over.
+    guardian: Option<UnixStream>,
 }
 
 impl Gate {
@@ -141,6 +145,7 @@ impl Gate {
             doubts: [false; 2],
             predecessor: None,
             successor: None,
+            guardian: None,
         };
         if let Some(folder) = record {
             std::fs::create_dir_all(folder)?;
@@ -164,6 +169,16 @@ impl Gate {
             }
         }
         Ok(())
+    }
+
+    /// Tells `guardian` when another gate takes over.
+    pub fn guarded_by(&mut self, guardian: UnixStream) {
+        self.guardian = Some(guardian);
+    }
+
+    /// Whether another gate has taken over, though this one may still hold packets.
+    pub fn is_followed(&self) -> bool {
+        self.successor.is_some()
     }
 
     /// Takes frames from where `predecessor` has stopped. Sends none on a side while `predecessor`
@@ -444,6 +459,8 @@ impl Gate {
                 // Whoever cannot be told has gone, and nothing changes.
                 let follows = self.successor.is_none() && successor.begin(self.io.places());
                 if follows {
+                    // One that has gone needs no word.
+                    self.guardian.as_mut().map(|guardian| guardian.write(&[notify::FOLLOWED]));
                     self.successor = Some((successor, [false; 2]));
                 }
                 let _ = answer.send(follows);

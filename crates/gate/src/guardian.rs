@@ -95,6 +95,8 @@ impl Guardian {
         guardian.keep_alive(&scene)?;
         let mut kept = Kept::default();
         let system = &*guardian.system;
+        // Of a first gate, every error is final.
+        let is_first = lent.is_none();
         let mut began = None::<Duration>;
         // What the log says of the gate proper once it is known whether packets pass.
         let mut ended = None::<ExitStatus>;
@@ -122,19 +124,23 @@ impl Guardian {
             }
             let rest =
                 began.map_or(Duration::ZERO, |began| (began + PAUSE).saturating_sub(system.now()));
-            let (server, started) = match guardian.prepare(&scene, &handle, rest) {
-                Ok(prepared) => prepared,
-                Err(error) if began.is_none() => return Err(error),
-                Err(error) => {
-                    say(format_args!("the gate is not started ({error}); the next try follows"));
-                    sleep(system, PAUSE);
-                    continue;
+            let (server, started) = loop {
+                match guardian.prepare(&scene, &handle, rest) {
+                    Ok(prepared) => break prepared,
+                    Err(error) if is_first && began.is_none() => return Err(error),
+                    // The gate before has gone. Meanwhile frames wait at the interfaces.
+                    Err(error) => say(format_args!("the next try follows: {error}")),
+                }
+                sleep(system, LOOK);
+                if look(&scene, |scene| scene.stop) {
+                    return Ok(End::Stopped);
                 }
             };
             began = Some(system.now());
             let (_, end) = system.run(&mut gate);
             look(&scene, |scene| scene.gate = None);
             server.end();
+            let handed_over = gate.is_followed();
             // Its sockets would go on to receive.
             drop(gate);
             if !matches!(end, Ok(End::HandedOver)) {
@@ -147,7 +153,7 @@ impl Guardian {
             let worker = receive(system, &started, None).map_err(io::Error::other)?;
             // Not by the gate proper, which was not started in time.
             let is_followed = server.followers.load(Ordering::Acquire) > 0;
-            if worker.is_none() && is_followed && matches!(end, Ok(End::HandedOver)) {
+            if worker.is_none() && is_followed && handed_over {
                 say("another gate has taken over");
                 return Ok(End::HandedOver);
             }
@@ -158,13 +164,15 @@ impl Guardian {
                 let is_followed = listen(system, child, stream);
                 let code = system.end_of(child)?;
                 look(&scene, |scene| scene.child = None);
+                if is_followed {
+                    return Ok(End::HandedOver);
+                }
                 let stopped = look(&scene, |scene| scene.stop);
                 match (stopped, code.success()) {
                     (true, true) => return Ok(End::Stopped),
                     (true, false) => {
                         return Err(io::Error::other(format!("the gate has ended ({code})")));
                     }
-                    (false, true) if is_followed => return Ok(End::HandedOver),
                     (false, _) => ended = Some(code),
                 }
             }
@@ -190,6 +198,7 @@ impl Guardian {
         // Whoever waits for it is there.
         let starter = move || drop(worker.send(guardian.start(&scene, &own, rest)));
         self.system.spawn("starter", Box::new(starter)).inspect_err(|_| server.end())?;
+        server.accept();
         Ok((server, started))
     }
 

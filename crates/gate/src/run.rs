@@ -123,6 +123,15 @@ impl Run {
         };
         system.confine(user.as_deref())?;
         foreign.map_or(Ok(()), plugins::report_late)?;
+        let server = control::start(&system, listeners, &handle, fixed, path, self.guarded)?;
+        control::obey(&*system, signals, &handle, server.jobs.clone())?;
+        let (asked, own) = (handle.clone(), system.clone());
+        let answers = move || server::status(&*own, &asked).is_some();
+        if let Some(guardian) = &guardian {
+            gate.guarded_by(guardian.try_clone()?);
+        }
+        notify::keep_alive(&system, answers, manager.clone(), guardian)?;
+        // From here on nobody else takes frames: what could fail has not.
         if let Some(lent) = lent {
             if let Some(manager) = &manager {
                 manager.succeed();
@@ -130,16 +139,11 @@ impl Run {
             let (predecessor, places) = lent.ready(&*system)?;
             gate.follow(predecessor, places);
         }
-        let server = control::start(&system, listeners, &handle, fixed, path, self.guarded)?;
-        control::obey(&*system, signals, &handle, server.jobs.clone())?;
+        server.accept();
         say(format_args!("running; see forebay-gate status --socket {}", socket.display()));
         if let Some(manager) = &manager {
             manager.ready();
         }
-        let (asked, own) = (handle.clone(), system.clone());
-        let answers = move || server::status(&*own, &asked).is_some();
-        let mut told = guardian.as_ref().map(UnixStream::try_clone).transpose()?;
-        notify::keep_alive(&system, answers, manager.clone(), guardian)?;
         let (last, end) = system.run(&mut gate);
         // After a hand-over the service goes on. The socket stays: the next gate replaces it, or has it.
         if let (Some(manager), Ok(End::Stopped) | Err(_)) = (&manager, &end) {
@@ -147,11 +151,7 @@ impl Run {
         }
         match end {
             Ok(End::Stopped) => {}
-            Ok(End::HandedOver) => {
-                // A guardian that has gone needs no word.
-                told.as_mut().map(|guardian| guardian.write(&[notify::FOLLOWED]));
-                say("another gate has taken over");
-            }
+            Ok(End::HandedOver) => say("another gate has taken over"),
             Err(error) => {
                 say(error);
                 print(&show::screen(&last, None));

@@ -106,9 +106,15 @@ impl Server {
         let done = handover::serve(system, stream, gate, config, &listeners, self.fail_open, ready);
         match done {
             Ok(true) => self.end(),
-            _ => self.accepts.store(true, Ordering::Release),
+            _ => self.accept(),
         }
         done
+    }
+
+    /// Begins to accept clients.
+    pub fn accept(&self) {
+        self.accepts.store(true, Ordering::Release);
+        self.call();
     }
 
     /// Ends when its present clients are served.

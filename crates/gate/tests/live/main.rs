@@ -134,6 +134,7 @@ fn a_sparse_flow_passes_an_overload() {
             "#
         );
         let mut gate = net.gate(&config, &[]);
+        net.wait_until_open();
         let (flood, other) = net.udp(5000);
         let (sparse, receiver) = net.udp(5001);
         rustix::net::sockopt::set_ip_tos(&sparse, 46 << 2).unwrap();

@@ -248,6 +248,7 @@ fn guardians_follow(words: &[&str], while_passing: bool) {
         until("the guardian passes packets", passes);
     }
     let (sender, receiver) = net.udp(5000);
+    net.wait_until_open();
     send(&sender, 1, 972, 100.0);
     let listener = Listener::new(receiver);
     let sending = std::thread::spawn(move || send(&sender, 1_500, 972, 3_000.0));

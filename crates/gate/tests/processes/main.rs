@@ -113,9 +113,11 @@ impl Drama {
 
     /// Starts a guardian. If it takes over, it follows the gate that runs.
     fn guard(&mut self, take_over: bool) {
-        let run = Run { fail_open: true, take_over, ..plain(self.file()) };
+        // Who takes over from a gate with a guardian needs not be told to be one.
+        let fail_open = !take_over || self.below(2) == 0;
+        let run = Run { fail_open, take_over, ..plain(self.file()) };
         let world = self.world.clone();
-        let process = self.world.begin(move |system| gate(run, &world, system, None));
+        let process = self.world.begin(None, move |system| gate(run, &world, system, None));
         self.guardians.insert(process, false);
     }
 
@@ -151,12 +153,7 @@ impl Drama {
         *self.happened.entry(name).or_default() += 1;
         let living = self.living();
         match name {
-            "frames" => {
-                let (side, count) = (self.below(2) as usize, self.below(6));
-                let mut state = self.world.look();
-                let now = state.now;
-                (0..count).for_each(|_| state.wire.come(side, now));
-            }
+            "frames" => self.frames(),
             "client" => self.client(),
             "configuration" => self.configure(self.below(LINKS.len() as u64) as usize),
             "reload" => {
@@ -171,7 +168,7 @@ impl Drama {
                 if let Some(one) = self.someone(&living) {
                     self.stop(one, true);
                     let span = [10, 500, 6_000, 12_000][self.below(4) as usize];
-                    self.pass(Duration::from_millis(self.below(span)));
+                    self.pass_with_frames(Duration::from_millis(self.below(span)));
                     self.stop(one, false);
                 }
             }
@@ -184,9 +181,8 @@ impl Drama {
             }
             "interface" => {
                 self.world.look().wire.is_gone = true;
-                self.pass(Duration::from_millis(self.below(3_000)));
+                self.pass_with_frames(Duration::from_millis(self.below(3_000)));
                 self.world.look().wire.is_gone = false;
-                self.since = self.world.look().now;
             }
             _ => {}
         }
@@ -202,13 +198,31 @@ impl Drama {
         sleep(&*self.system, span);
     }
 
-    fn stop(&mut self, one: u32, stops: bool) {
-        let mut state = self.world.look();
-        if let Some(process) = state.processes.get_mut(&one) {
-            process.stopped = stops;
+    /// Time passes, in which frames come.
+    fn pass_with_frames(&mut self, span: Duration) {
+        let until = self.system.now() + span;
+        loop {
+            let left = until.saturating_sub(self.system.now());
+            if left.is_zero() {
+                return;
+            }
+            self.frames();
+            self.pass(left.min(Duration::from_millis(1 + self.below(500))));
+            self.check();
         }
-        if self.guardians.contains_key(&one) {
-            self.since = state.now;
+    }
+
+    /// Some frames come in at a side.
+    fn frames(&self) {
+        let (side, count) = (self.below(2) as usize, self.below(6));
+        let mut state = self.world.look();
+        let now = state.now;
+        (0..count).for_each(|_| state.wire.come(side, now));
+    }
+
+    fn stop(&self, one: u32, stops: bool) {
+        if let Some(process) = self.world.look().processes.get_mut(&one) {
+            process.stopped = stops;
         }
     }
 
@@ -220,12 +234,10 @@ impl Drama {
             for (number, told) in &self.guardians {
                 let process = &state.processes[number];
                 let Some(end) = process.end else { continue };
-                // By itself it ends only after another one has followed.
-                let follows = |one: (&u32, &world::Process)| {
-                    one.0 != number && one.1.end.is_none_or(|end| end == 9) && one.1.has_run
-                };
+                // By itself it ends only after another guardian's gate has followed its own.
+                let follows = || end == 0 && state.is_followed(*number);
                 assert!(
-                    end == 9 || *told || !process.has_run || state.processes.iter().any(follows),
+                    end == 9 || *told || process.ran.is_none() || follows(),
                     "guardian {number} has ended by itself: {end}"
                 );
                 ended.push(*number);
@@ -244,7 +256,7 @@ impl Drama {
         let question = ["status", "reload", "metrics", "hand over", "x\ny", ""];
         let question = question[self.below(6) as usize];
         let socket = self.socket();
-        let process = self.world.begin(move |system| {
+        let process = self.world.begin(None, move |system| {
             let begin = system.now();
             let answer = ask_within(&*system, &socket, question);
             let span = system.now() - begin;
@@ -266,6 +278,10 @@ impl Drama {
     fn check(&mut self) {
         let state = self.world.look();
         state.wire.check();
+        let is_stopped = |one: &u32| state.processes[one].stopped;
+        if state.wire.is_gone || self.guardians.keys().any(is_stopped) {
+            self.since = state.now;
+        }
         let oldest =
             state.wire.coming.iter().filter_map(|coming| coming.front()).map(|(_, at)| *at);
         if let Some(oldest) = oldest.min() {
@@ -445,12 +461,12 @@ fn a_guardian_goes_on_though_no_thread_can_be_started() {
 /// More clients than the kernel keeps in line: the next ones would wait without end.
 #[test]
 fn clients_of_a_stopped_gate_get_an_error_in_time() {
-    let mut drama = quiet();
+    let drama = quiet();
     drama.living().into_iter().for_each(|one| drama.stop(one, true));
     let (socket, refused) = (drama.socket(), Arc::new(AtomicU32::new(0)));
     for _ in 0..200 {
         let (socket, refused) = (socket.clone(), refused.clone());
-        drama.world.begin(move |system| {
+        drama.world.begin(None, move |system| {
             let answer = ask_within(&*system, &socket, "status");
             assert_eq!(answer.unwrap_err().kind(), ErrorKind::TimedOut);
             refused.fetch_add(1, Ordering::Relaxed);
@@ -459,4 +475,48 @@ fn clients_of_a_stopped_gate_get_an_error_in_time() {
     }
     drama.pass(Duration::from_millis(10_500));
     assert_eq!(refused.load(Ordering::Relaxed), 200);
+}
+
+impl Drama {
+    /// An upgrade that has just opened the interfaces.
+    fn begin_upgrade(&mut self) {
+        let gates = |drama: &Drama| drama.world.look().wire.gates();
+        let before = gates(self);
+        self.guard(true);
+        while gates(self) == before {
+            self.pass(Duration::from_nanos(1));
+        }
+    }
+}
+
+/// It has taken over when they cannot be, so that nobody else would pass packets.
+#[test]
+fn a_guardian_that_follows_goes_on_though_no_thread_can_be_started() {
+    let mut drama = quiet();
+    let before = drama.living();
+    drama.begin_upgrade();
+    drama.world.look().faults.spawn = 1_000;
+    drama.pass(Duration::from_secs(1));
+    drama.come(3);
+    drama.world.look().faults.spawn = 0;
+    drama.pass(Duration::from_secs(5));
+    let living = drama.living();
+    assert!(living.len() == 2 && living.iter().all(|one| !before.contains(one)), "{living:?}");
+    assert_eq!(drama.world.look().wire.left(), 3);
+}
+
+/// It has handed over, but still holds packets.
+#[test]
+fn a_gate_that_is_followed_is_not_started_again_if_the_interfaces_disappear() {
+    let mut drama = quiet();
+    drama.configure(1);
+    ask_within(&*drama.system, &drama.socket(), "reload").unwrap();
+    drama.come(50);
+    drama.begin_upgrade();
+    drama.pass(Duration::from_millis(5));
+    drama.world.look().wire.is_gone = true;
+    drama.pass(Duration::from_secs(1));
+    drama.world.look().wire.is_gone = false;
+    drama.pass(Duration::from_secs(10));
+    assert_eq!(drama.living().len(), 2, "one guardian and its gate");
 }

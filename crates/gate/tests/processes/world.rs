@@ -55,8 +55,12 @@ pub struct Process {
     pub end: Option<i32>,
     /// Whether its threads do not run.
     pub stopped: bool,
-    /// Whether a gate ran in it.
-    pub has_run: bool,
+    /// The guardian that started it, or itself.
+    pub family: u32,
+    /// When it was lent interfaces: how many gates had begun to run.
+    borrowed: Option<u64>,
+    /// The number of the gate that ran in it last, in the order in which gates began to run.
+    pub ran: Option<u64>,
     /// Signals that it has not seen.
     signals: VecDeque<i32>,
 }
@@ -84,6 +88,8 @@ pub struct State {
     pub processes: BTreeMap<u32, Process>,
     pub wire: Wire,
     pub faults: Faults,
+    /// Gates that have begun to run.
+    runs: u64,
     /// How often each fault happened.
     pub happened: BTreeMap<&'static str, u64>,
     /// What went wrong in a thread.
@@ -113,6 +119,7 @@ impl World {
             processes: BTreeMap::from([(1, Process::default())]),
             wire: Wire::default(),
             faults,
+            runs: 0,
             happened: BTreeMap::new(),
             failed: None,
             events: 0,
@@ -129,15 +136,17 @@ impl World {
         Arc::new(Place { world: self.clone(), process })
     }
 
-    /// Starts a process that does `act`.
+    /// Starts a process that does `act`, of the family of `parent` or its own.
     pub fn begin(
         self: &Arc<Self>,
+        parent: Option<u32>,
         act: impl FnOnce(Arc<dyn System>) -> bool + Send + 'static,
     ) -> u32 {
         let process = {
             let mut state = self.look();
             let process = state.processes.keys().last().expect("the first one") + 1;
-            state.processes.insert(process, Process::default());
+            let family = parent.unwrap_or(process);
+            state.processes.insert(process, Process { family, ..Process::default() });
             process
         };
         let (world, system) = (self.clone(), self.system(process));
@@ -259,6 +268,28 @@ impl State {
         self.threads.iter_mut().for_each(|thread| thread.idle = false);
     }
 
+    /// A gate begins to run in `process`.
+    fn begins(&mut self, process: u32) {
+        self.runs += 1;
+        self.processes.get_mut(&process).expect("it lives").ran = Some(self.runs);
+    }
+
+    /// Whether the gate that began last is of another family than that of `process`, or one of
+    /// another family is about to begin, was told to end, or was killed.
+    pub fn is_followed(&self, process: u32) -> bool {
+        let family = self.processes[&process].family;
+        let last = self.processes.values().max_by_key(|process| process.ran);
+        let own = self.processes.values().filter(|one| one.family == family);
+        let own = own.filter_map(|one| one.ran).max();
+        let begins = |one: &Process| {
+            one.borrowed >= own
+                && one.ran.is_none()
+                && one.end.is_none_or(|end| [0, 9].contains(&end))
+        };
+        last.is_some_and(|last| last.ran.is_some() && last.family != family)
+            || self.processes.values().any(|one| one.family != family && begins(one))
+    }
+
     /// The thread that is next. If all wait, time passes.
     fn choose(&mut self) -> usize {
         self.events += 1;
@@ -352,7 +383,7 @@ impl System for Place {
         assert!(arguments.starts_with(&["run".into(), "--guarded".into()]));
         let path = PathBuf::from(arguments.last().expect("the configuration"));
         let world = self.world.clone();
-        let process = self.world.begin(move |system| {
+        let process = self.world.begin(Some(self.process), move |system| {
             let run = Run { guarded: true, ..plain(path) };
             gate(run, &world, system, Some(stdin.into()))
         });
@@ -377,7 +408,12 @@ impl System for Place {
     }
 
     fn take_over(&self, config: &Config, _: Vec<OwnedFd>) -> io::Result<(Box<dyn Io>, Pool)> {
-        self.open(config, Indices::default())
+        let opened = self.open(config, Indices::default())?;
+        let mut state = self.world.look();
+        let runs = state.runs;
+        state.processes.get_mut(&self.process).expect("it lives").borrowed = Some(runs);
+        drop(state);
+        Ok(opened)
     }
 
     fn open(&self, config: &Config, _: Indices) -> io::Result<(Box<dyn Io>, Pool)> {
@@ -395,7 +431,7 @@ impl System for Place {
     fn run(&self, gate: &mut Gate) -> (Status, io::Result<End>) {
         let mut batch = Vec::new();
         let process = self.process;
-        self.world.look().processes.get_mut(&process).expect("it runs").has_run = true;
+        self.world.look().begins(process);
         let end = loop {
             let now = self.world.time();
             let span = gate.due().map(|due| Duration::from_nanos(due.since(now).as_nanos()));
