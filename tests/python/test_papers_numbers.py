@@ -11,6 +11,7 @@ import pytest
 
 from forebay._engine import ScenarioError
 from forebay.papers import Data, Paper, Sources, exactly, written
+from forebay.papers.files import Allowed
 from forebay.papers.numbers import Number, amount
 from forebay.papers.published import larger_error, predicted
 from forebay.stats import Interval, Span
@@ -275,3 +276,70 @@ def test_a_conclusion_names_a_claim_and_numbers_that_there_are(
 ) -> None:
     with pytest.raises(ScenarioError, match=match):
         made(tmp_path, CLAIMS.replace(old, new), shown=shown)
+
+
+KERNEL: list[dict[str, Any]] = [
+    {"rate": "1Mbit", "queue": "fifo", "got": 9.0},
+    {"rate": "1Mbit", "queue": "codel", "got": 21.0},
+    {"rate": "2Mbit", "queue": "fifo", "got": None},
+]
+
+
+def test_a_number_is_looked_up_in_rows() -> None:
+    known = sources(named={"kernel": KERNEL})
+
+    def found(**fields: Any) -> Any:
+        return known.interval(Number(lookup="kernel", of="got", **fields), {"rate": "1Mbit"})
+
+    assert found(at={"queue": "codel"}, scale=2) == exactly(42)
+    assert found(over={"queue": ["fifo", "codel", "red"]}, take="least") == exactly(9)
+    assert found(at={"queue": "red"}) is None
+    assert found(at={"queue": "fifo", "rate": "2Mbit"}) is None
+    with pytest.raises(ScenarioError, match="more than one row"):
+        found()
+    with pytest.raises(ScenarioError, match=r'no column "gott".*got'):
+        known.interval(Number(lookup="kernel", of="gott", at=KERNEL[0]))
+
+
+def test_a_looked_up_referee_is_the_same_number() -> None:
+    number = Allowed(
+        what="",
+        study="toy",
+        of="got",
+        at={"rate": "1Mbit"},
+        over={"queue": ["fifo", "codel"]},
+        take="greatest",
+        scale=2,
+        at_least=0,
+        referee=Number(lookup="kernel"),
+    )
+    [part] = written.parts(sources(named={"kernel": KERNEL}), [number])
+    assert part.referee == 42
+
+
+def test_the_same_measure_of_other_runs_is_taken_away_without_pairs() -> None:
+    other = Number(at={"queue": "codel"})
+    number = Number(study="toy", of="got", at={"rate": "1Mbit", "queue": "fifo"}, minus=other)
+    study = number.model_copy(update={"minus": other.model_copy(update={"study": "toy"})})
+    found, one = (
+        sources().interval(study),
+        sources().interval(other.like(study, ("of", "study")), {"rate": "1Mbit"}),
+    )
+    assert found is not None and one is not None and one.half_width is not None
+    assert found.mean == -10
+    assert found.half_width == pytest.approx(2**0.5 * one.half_width)
+    alone = sources().interval(study.model_copy(update={"mean_only": True}))
+    assert alone == exactly(-10)
+
+
+@pytest.mark.parametrize(("share", "low"), [(0.5, 2), (0.4, 2), (0.7, 3)])
+def test_a_share_of_the_points_is_asked_for(share: float, low: int) -> None:
+    assert Allowed(what="", more_than=share).bounds(3).low == low
+    assert Allowed(what="", no_more_than=share).bounds(3).high == low - 1
+
+
+def test_what_was_not_run_leaves_no_number() -> None:
+    number = Allowed(
+        what="", study="toy", of="got", take="least", at_least=0, over={"rate": ["9Mbit"]}
+    )
+    assert written.parts(sources(quick=True), [number]) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,18 @@ class NotRun(ScenarioError):
 class Data:
     """The results of a paper's studies, read when they are asked for."""
 
-    def __init__(self, kept: Mapping[str, Sequence[str]], folder: Path, quick: bool) -> None:
-        """The results in `folder`: the tables that each study keeps, by its name."""
+    def __init__(
+        self,
+        kept: Mapping[str, Sequence[str]],
+        folder: Path,
+        quick: bool,
+        columns: Mapping[str, str] | None = None,
+    ) -> None:
+        """The results in `folder`: the tables that each study keeps, by its name.
+
+        `columns` are short names of columns.
+        """
+        self._short = {path: name for name, path in (columns or {}).items()}
         self.quick = quick
         self._folder = folder
         self._tables = kept
@@ -43,7 +54,8 @@ class Data:
             raise ScenarioError(f'no study "{name}"; one of {", ".join(self._tables)}')
         if not (self._folder / name).is_dir():
             raise NotRun(f"{name} has not been run")
-        return sweep.results(self._folder / name)
+        found = sweep.results(self._folder / name)
+        return replace(found, runs=found.runs.rename(self._short, strict=False))
 
     def _table(self, name: str, table: str) -> pl.DataFrame:
         """A table of all runs of a study that keeps it.
@@ -56,7 +68,8 @@ class Data:
         """
         if table not in self._tables[name]:
             raise ScenarioError(f'study "{name}" does not keep the table "{table}"')
-        return tables.read(self._folder / name, self.study(name), table)
+        whole = tables.read(self._folder / name, sweep.results(self._folder / name), table)
+        return whole.rename(self._short, strict=False)
 
     def runs(self, name: str, where: Where | None = None) -> pl.DataFrame:
         """Runs of a study at some points.

@@ -156,6 +156,8 @@ class Paper:
     """What the authors conclude, judged by itself."""
     hypotheses: tuple[Claim, ...] = ()
     """What we expect beyond the paper: judged alike, and not counted among its claims."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Short names of columns of the studies."""
 
     def needed(self, figure: str | None) -> tuple[StudyFile, ...]:
         """The studies of a figure, or all."""

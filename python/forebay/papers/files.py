@@ -74,6 +74,10 @@ class Allowed(Number):
     every: bool = False
     """Whether all of the points (or steps) that `take` counts are asked for; `{count}` is their
     number."""
+    more_than: float | None = None
+    """More than this share of the points that `take` counts are asked for."""
+    no_more_than: float | None = None
+    """At most this share of them is allowed."""
     printed: str | None = None
     """A number as it is printed: it allows what rounds to it."""
     stated: float | str | None = None
@@ -84,7 +88,8 @@ class Allowed(Number):
     share: float | None = None
     """The stated number is allowed this share of itself either way."""
     referee: float | Number | None = None
-    """What the authors' own program, or another that was matched to it, gives, in `unit`."""
+    """What the authors' own program, or another that was matched to it, gives, in `unit`. One that
+    is looked up (`lookup`) is the same measure at the same points unless it says otherwise."""
 
     def bounds(self, points: int) -> Bounds:
         """What is allowed.
@@ -105,6 +110,12 @@ class Allowed(Number):
                 ),
                 None if self.exactly is None else Bounds(self.exactly, self.exactly),
                 Bounds(points, points) if self.every else None,
+                None
+                if self.more_than is None
+                else Bounds(math.floor(self.more_than * points) + 1, math.inf),
+                None
+                if self.no_more_than is None
+                else Bounds(0, math.floor(self.no_more_than * points)),
                 None if self.printed is None else Bounds.printed(self.printed),
                 None if self.slack is None else Bounds.within(self._stated, self.slack),
                 None
@@ -115,8 +126,8 @@ class Allowed(Number):
         ]  # fmt: skip
         if len(given) != 1:
             raise ScenarioError(
-                f'"{self.what}": give one of within, at_least and at_most, exactly, printed, slack '
-                "and share"
+                f'"{self.what}": give one of within, at_least and at_most, exactly, every, '
+                "more_than, no_more_than, printed, slack and share"
             )
         return given[0]
 
@@ -187,8 +198,9 @@ class Curve(Number):
     """A curve for each combination."""
     along: str = ""
     """The variable or column along the horizontal axis."""
-    x: list[Any] | None = None
-    """Its values; all that were run unless given. Names make bars."""
+    x: list[Any] | str | None = None
+    """Its values, or the variable in braces that holds them; all that were run unless given. Names
+    make bars."""
     x_scale: float = 1.0
     """Factor of `x` in base units (bit/s, bytes, seconds) or plain numbers."""
     x_is: str = ""
@@ -198,8 +210,9 @@ class Curve(Number):
     """The points of the curve, in place of `x`: a row of variables each."""
     intervals: bool = True
     """Whether its intervals are drawn."""
-    y: list[float | None] | None = None
-    """Numbers in place of a measure, such as those that the text states."""
+    y: list[float | None] | str | None = None
+    """Numbers in place of a measure, such as those that the text states, or the variable in braces
+    that holds them."""
     stated: bool = False
     """Whether these are numbers that the paper's text states; drawn as hollow stars."""
     style: Style = "line"
@@ -291,7 +304,7 @@ class TableTable(_written.Table):
     counts: bool = True
     """Whether they say how many of a claim's numbers hold."""
     studies: dict[str, str] = Field(default_factory=dict)
-    """For claims: the study in place of another."""
+    """For claims: the study in place of another; may hold variables."""
     at: dict[str, Any] = Field(default_factory=dict)
     """For claims: columns that select the choice of the row."""
     otherwise: dict[str, Any] = Field(default_factory=dict)
@@ -308,7 +321,7 @@ class SectionTable(_written.Table):
     heading: str
     """Its heading; the text under the same heading of `words.md` is its text."""
     studies: list[str] = Field(default_factory=list)
-    """Studies that it needs beyond those that its tables name."""
+    """Studies that it needs beyond those that its tables name, such as those that rows name."""
     table: list[TableTable] = Field(default_factory=list)
     """Its tables."""
     statement: list[StatementTable] = Field(default_factory=list)
@@ -322,6 +335,8 @@ class PaperFile(_written.Table):
     """Heading of its page, and its line in `forebay paper list`."""
     study: list[StudyTable] = Field(default_factory=list)
     """What is run, in this order."""
+    column: dict[str, str] = Field(default_factory=dict)
+    """Short names of columns of the studies: `T_c = "dumbbell.queue.threshold"`."""
     measure: dict[str, str] = Field(default_factory=dict)
     """Measures and expressions that numbers use, by name."""
     rows: dict[str, Factors] = Field(default_factory=dict)

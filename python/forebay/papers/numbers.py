@@ -35,7 +35,8 @@ A combination names for each variable a value, a list of values, or "all": the v
 that were run. A list may also hold tables, which give several variables at once. `rows` names rows
 (or several of them) to combine with, and `call` a function of `measures.py` that gives some. What
 has a variable twice is kept if both values are equal: so rows are chosen, and get more variables. A
-text that is a variable in braces is its value. In a quick run, what was not run is left out."""
+text that is a variable in braces is its value. In a quick run, and where claims are judged under
+another choice, what was not run is left out."""
 Call = Callable[..., Any]
 """A function of `measures.py`: it is given the paper's `Sources`, what `at` says, and the variables
 that it has parameters for. It returns an `Interval`, none if nothing was measured, or a text."""
@@ -79,10 +80,23 @@ class Number(_written.Table):
     """What `between` compares with, before `scale`."""
     scale: float = 1.0
     """Factor, such as 100 for a share in percent."""
+    minus: Number | None = None
+    """Take away the same measure of other runs, without pairs: at the same point unless its `at`
+    says otherwise, of another `study`."""
+    mean_only: bool = False
+    """Whether the mean is taken as exact, without an interval."""
+    lookup: str = ""
+    """Rows, by name, in place of a study: `of` is the column of the row that has the values of the
+    variables and of `at` in the columns that it shares with them."""
     call: str = ""
     """A function of `measures.py`, in place of a measure; what `at` says are its arguments."""
     value: float | str | None = None
     """A number that is calculated by hand or stated, or an expression of variables in braces."""
+
+    def like(self, other: Number, names: Sequence[str]) -> Number:
+        """This number with some fields of another, unless it gives them itself."""
+        own = {name: getattr(other, name) for name in names if name not in self.model_fields_set}
+        return self.model_copy(update=own)
 
 
 @dataclass(frozen=True)
@@ -122,7 +136,10 @@ class Sources:
         Raises:
             ScenarioError: no run, or more than one point, is at the point, or a name is unknown.
         """
-        values = values or {}
+        found = self._interval(number, values or {})
+        return exactly(found.mean) if number.mean_only and found is not None else found
+
+    def _interval(self, number: Number, values: Values) -> Interval | None:
         if number.value is not None:
             value = amount(number.value, values)
             return None if value is None else exactly(number.scale * value)
@@ -155,7 +172,8 @@ class Sources:
             raise ScenarioError("over needs take: what the points come to")
         pick = min if number.take == "least" else max
         each_mean = [self._point(number, each, scale=number.scale) for each in points]
-        return pick((each for each in each_mean if each is not None), key=lambda each: each.mean)
+        known = [each for each in each_mean if each is not None]
+        return pick(known, key=lambda each: each.mean) if known else None
 
     def _point(
         self, number: Number, values: Values, *, less: float = 0.0, scale: float = 1.0
@@ -163,7 +181,31 @@ class Sources:
         """The number at one point, from which `less` is taken, then times `scale`."""
         if number.call:
             return _scaled(self.told(number.call, values, number.at), scale, less)
-        return stats.interval([scale * (v - less) for v in self._one(number, values).values()])
+        if number.lookup:
+            return _scaled(self._looked_up(number, values), scale, less)
+        samples = self._one(number, values).values()
+        found = stats.interval([scale * (v - less) for v in samples])
+        if number.minus is None or found is None:
+            return found
+        other = number.minus.like(number, ("of",))
+        taken = self.interval(other, {**values, **_filled(number.at, values)})
+        return None if taken is None else _apart(found, taken, scale)
+
+    def _looked_up(self, number: Number, values: Values) -> Interval | None:
+        """A number of named rows, as it is."""
+        at = {**values, **_filled(number.at, values)}
+        rows = [
+            row
+            for row in self._listed(number.lookup, number, values)
+            if all(at.get(column, value) == value for column, value in row.items())
+        ]
+        if len(rows) > 1:
+            raise ScenarioError(f"{number.lookup}: {at} is more than one row")
+        of = filled(number.of, values)
+        if rows and of not in rows[0]:
+            near = _written.nearest(of, list(rows[0]))
+            raise ScenarioError(f'{number.lookup}: there is no column "{of}"{near}')
+        return None if not rows or rows[0][of] is None else exactly(rows[0][of])
 
     def points(self, study: str, where: Where) -> pl.DataFrame:
         """Runs of a study at some points, for functions of `measures.py`.
@@ -185,7 +227,8 @@ class Sources:
         if factors is None:
             return [values]
         found: list[Values] = [{**values, **each} for each in self._listed(factors, number, values)]
-        return [each for each in found if self._run(number, each)] if self.data.quick else found
+        some = self.data.quick or self.setting.studies
+        return [each for each in found if self._run(number, each)] if some else found
 
     def _listed(
         self, factors: Factors, number: Number, values: Values, within: tuple[str, ...] = ()
@@ -208,7 +251,7 @@ class Sources:
                 raise ScenarioError(f'the rows "{factors}" are made of themselves')
             return self._listed(self.named[factors], number, values, (*within, factors))
         found: list[dict[str, Any]] = [{}]
-        for name, given in _each(factors):
+        for name, given in _each(_known(factors, values)):
             if name == "rows":
                 steps = self._listed(given, number, values, within)
             elif name == "call":
@@ -232,7 +275,10 @@ class Sources:
         """Whether some run is at the point."""
         if not number.study or number.call:
             return True
-        study, where = self.where(number, values)
+        try:
+            study, where = self.where(number, values)
+        except ScenarioError:  # It needs variables of a table's rows.
+            return True
         same = (pl.col(column) == value for column, value in where.items())
         return not self.data.study(study).runs.filter(*same).is_empty()
 
@@ -257,12 +303,13 @@ class Sources:
         for column, names in self.setting.renamed.items():
             if where.get(column) in names:
                 where[column] = names[where[column]]
-        if study not in self.setting.studies.values() or not self.setting.at:
+        at = {name: v for name, v in self.setting.at.items() if name in runs.columns}
+        if study not in self.setting.studies.values() or not at:
             return where
-        chosen = where | dict(self.setting.at)
+        chosen = where | at
         same = (pl.col(column) == v for column, v in chosen.items())
         there = not runs.filter(pl.all_horizontal(same)).is_empty()
-        return chosen if there else where | dict(self.setting.at) | dict(self.setting.otherwise)
+        return chosen if there else chosen | dict(self.setting.otherwise)
 
     def samples(self, number: Number, values: Values | None = None) -> dict[int, float]:
         """A number of each replication that has it.
@@ -277,7 +324,10 @@ class Sources:
         runs = self.data.study(self.setting.studies.get(study, study)).runs
         at, otherwise = self.setting.at, {**self.setting.at, **self.setting.otherwise}
         return any(
-            not runs.filter(*(pl.col(column) == v for column, v in chosen.items())).is_empty()
+            not runs.filter(
+                pl.lit(value=True),
+                *(pl.col(name) == v for name, v in chosen.items() if name in runs.columns),
+            ).is_empty()
             for chosen in (at, otherwise)
         )
 
@@ -435,6 +485,16 @@ def _known(row: Values, values: Values) -> dict[str, Any]:
         if isinstance(text, str) and (alone := _ALONE.fullmatch(text)) and alone[1] in values:
             found[name] = values[alone[1]]
     return found
+
+
+def _filled(table: Values, values: Values) -> dict[str, Any]:
+    return {name: filled(v, values) for name, v in table.items()}
+
+
+def _apart(found: Interval, taken: Interval, scale: float) -> Interval:
+    """The difference of two independent means, of which the second is still to be scaled."""
+    width = math.hypot(found.half_width or 0.0, scale * (taken.half_width or 0.0))
+    return Interval(found.mean - scale * taken.mean, width, min(found.samples, taken.samples))
 
 
 def _paired(

@@ -69,7 +69,7 @@ def run(
         made_for["set"] = list(settings)
     claim(folder, "paper.json", made_for, _words)
     kept = {each.name: each.tables for each in paper.studies}
-    data = Data(kept, folder, quick)
+    data = Data(kept, folder, quick, paper.columns)
     if partial:
         studies = {name: each for name, each in studies.items() if _begun(data, name, folder, each)}
     else:

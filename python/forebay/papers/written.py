@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -139,6 +140,7 @@ class _Maker:
             found=self._quoting(self._words("found"), file.said),
             conclusions=tuple(map(self._conclusion, claims.conclusion)),
             hypotheses=tuple(map(self._claim, claims.hypothesis)),
+            columns=file.column,
         )
 
     def _words(self, heading: str) -> str:
@@ -221,7 +223,8 @@ class _Maker:
             needed += studies_of(each.column, each.study)
             for id_ in each.claims:
                 own = self.by_id[id_]
-                needed += [each.studies.get(n, n) for n in studies_of(own.number, own.study)]
+                instead = [each.studies.get(n, n) for n in studies_of(own.number, own.study)]
+                needed += [name for name in instead if "{" not in name]
         for sentence in table.statement:
             needed += studies_of(sentence.number, sentence.study)
             needed += studies_of(*self._borrowed(sentence))
@@ -303,7 +306,7 @@ def _cell(sources: Sources, column: Column, values: Mapping[str, Any]) -> Any:
 
 def _setting(table: TableTable, values: Mapping[str, Any]) -> Setting:
     return Setting(
-        table.studies,
+        {name: filled(study, values) for name, study in table.studies.items()},
         {name: filled(value, values) for name, value in table.at.items()},
         table.otherwise,
         {
@@ -314,13 +317,18 @@ def _setting(table: TableTable, values: Mapping[str, Any]) -> Setting:
 
 
 def studies_of(numbers: Sequence[Number], study: str) -> tuple[str, ...]:
-    """The studies that some numbers name, or else the one around them."""
+    """The studies that some numbers name, or else the one around them.
+
+    What the rows of a table name is left out.
+    """
     found: dict[str, None] = {}
     for each in numbers:
-        named = each.study or ("" if each.call else study)
-        for values in _rows_of(getattr(each, "for_", None)) if "{" in named else [{}]:
-            if name := filled(named, values):
-                found[name] = None
+        own = each.study or ("" if each.call or each.lookup else study)
+        for name in (own, each.minus.study if each.minus else ""):
+            for values in _rows_of(getattr(each, "for_", None)) if "{" in name else [{}]:
+                with suppress(ScenarioError):
+                    found[filled(name, values)] = None
+    found.pop("", None)
     return tuple(found)
 
 
@@ -346,10 +354,16 @@ def parts(sources: Sources, numbers: Sequence[Allowed], study: str = "") -> list
             stated = amount(one.stated, values)
             one = one.model_copy(update={"stated": stated})
             count = len(sources.rows(one.over, one, values)) - (one.take in ("rises", "falls"))
+            if not count:  # None of the points was run.
+                continue
             values, bounds = {**values, "count": count}, one.bounds(count)
             referee = one.referee
             if isinstance(referee, Number):
-                measured = sources.interval(_in(referee, one.study), values)
+                at = values
+                if referee.lookup:
+                    referee = referee.like(one, ("of", "over", "take", "scale"))
+                    at = {**values, **{name: filled(v, values) for name, v in one.at.items()}}
+                measured = sources.interval(_in(referee, one.study), at)
                 referee = None if measured is None else measured.mean
             found.append(
                 Part(
@@ -396,15 +410,12 @@ def panels(sources: Sources, table: PanelTable) -> Sequence[Panel]:
 def curves(sources: Sources, curve: Curve, values: Mapping[str, Any]) -> list[Series]:
     """A curve for each combination of its variables."""
     if curve.y is not None:
-        return [
-            Series(
-                filled(curve.label, values), curve.x or [], curve.y,
-                style=curve.style, stated=curve.stated,
-            )
-        ]  # fmt: skip
+        x, y = filled(curve.x, values) or [], filled(curve.y, values)
+        label = filled(curve.label, values)
+        return [Series(label, x, y, style=curve.style, stated=curve.stated)] if y else []
     found = []
     for here in sources.rows(curve.for_, curve, values):
-        points = curve.points or {curve.along: "all" if curve.x is None else curve.x}
+        points = curve.points or {curve.along: curve.x or "all"}
         steps = sources.rows(points, curve, here)
         means = [sources.interval(curve, step) for step in steps]
         x = [_place(sources, curve, step) for step in steps]
@@ -436,7 +447,8 @@ def _place(sources: Sources, curve: Curve, values: Mapping[str, Any]) -> Any:
             raise ScenarioError(f'"{curve.x_is}" has no value at {dict(values)}')
         if not isinstance(known, str):
             return curve.x_scale * known
-        plain = Number(study=curve.study, of=curve.x_is, at=curve.at, scale=curve.x_scale)
+        same = {"study": curve.study, "at": curve.at, "over": curve.over, "take": curve.take}
+        plain = Number(of=curve.x_is, scale=curve.x_scale).model_copy(update=same)
         found = sources.interval(plain, values)
         return None if found is None else found.mean
     step = values[curve.along]
@@ -467,7 +479,9 @@ def _spoken(sources: Sources, said: Said, study: str) -> Any:
             return told
     if said.for_ is not None:
         rows = (
-            (values, sources.interval(one, values)) for values in sources.rows(said.for_, one, {})
+            ({**values, "count": len(sources.rows(one.over, one, values))}, found)
+            for values in sources.rows(said.for_, one, {})
+            for found in [sources.interval(one, values)]
         )
         return said.between.join(
             said.text.format_map(
