@@ -1,11 +1,13 @@
 """The CP-AQM paper's combinations in Linux 2.6.18 and 2.6.26 of the Network Simulation Cradle.
 
-Writes papers/cp_aqm/nsc.json: means over seeds of queue, utilization and loss; see README.md.
+Writes papers/cp_aqm/nsc.csv: means over seeds of the queue in packets, and of utilization and loss
+in percent; see README.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import random
 import subprocess
@@ -16,7 +18,7 @@ from typing import Any
 
 Points = Mapping[tuple[str, int, int], Sequence[tuple[int | None, float | None]]]
 """T_c and c_max by congestion control, flows and delay."""
-OUT = Path(__file__).resolve().parents[3] / "papers" / "cp_aqm" / "nsc.json"
+OUT = Path(__file__).resolve().parents[3] / "papers" / "cp_aqm" / "nsc.csv"
 CONTROLS = {"reno": "new-reno", "cubic": "cubic"}
 PACKETS = 45_210
 """Bytes on the wire of a full queue."""
@@ -40,6 +42,13 @@ def buckets(name: str, c_max: float) -> float:
     return 271_000 if name == "B_CA of 271 KB" else 1.5 * PACKETS
 
 
+MEASURES = (
+    ("queue", "queue", 1, 2),
+    ("used", "utilization", 100, 2),
+    ("loss", "loss", 100, 3),
+)
+"""Columns: name, measure of the driver, factor, digits."""
+
 SETTINGS: tuple[tuple[str, str, int, Points, int], ...] = (
     ("as judged", "2.6.18", 345_000, dict.fromkeys(ALL, (TAIL, *AT_5)), 2),
     ("as judged", "2.6.18", 345_000, ONE, 2),
@@ -49,7 +58,7 @@ SETTINGS: tuple[tuple[str, str, int, Points, int], ...] = (
     ("B_CA = Q_max (1 + c_max) / 2", "2.6.18", 345_000, dict.fromkeys(ALL, AT_5), 1),
     ("B_CA of 271 KB", "2.6.18", 345_000, dict.fromkeys(ALL, ((5, 1.2),)), 1),
 )
-"""What is chosen, as in papers/cp_aqm/points.py: kernel, socket buffer (bytes), points, seeds."""
+"""What is chosen, as in the studies of papers/cp_aqm: kernel, socket buffer (bytes), points, seeds."""
 
 
 def run(driver: Path, words: Mapping[str, Any]) -> dict[str, float]:
@@ -82,16 +91,17 @@ def measured(driver: Path, libraries: Mapping[str, str]) -> Iterator[dict[str, A
                 starts = ",".join(f"{draw.uniform(0, 5):.9f}" for _ in range(flows))
                 found.append(run(driver, words | {"starts": starts}))
             row = {
-                "choice": title,
+                "title": title,
+                "discipline": "tail drop" if threshold is None else "CP-AQM",
                 "congestion": CONTROLS[control],
                 "flows": flows,
                 "delay": f"{delay}ms",
-                "T_c": threshold,
+                "T_c": None if threshold is None else f"{threshold}p",
                 "c_max": c_max,
                 "runs": seeds,
             }
-            for name, digits in (("queue", 2), ("utilization", 4), ("loss", 5)):
-                row[name] = round(sum(each[name] for each in found) / seeds, digits)
+            for name, measure, scale, digits in MEASURES:
+                row[name] = round(scale * sum(each[measure] for each in found) / seeds, digits)
             yield row
 
 
@@ -104,9 +114,12 @@ def main() -> None:
     libraries = dict(word.split("=", 1) for word in given.library)
     rows = []
     for row in measured(given.driver.resolve(), libraries):
-        rows.append(f" {json.dumps(row)}")
-        print(rows[-1], flush=True)
-    OUT.write_text("[\n" + ",\n".join(rows) + "\n]\n", "utf-8")
+        rows.append(row)
+        print(row, flush=True)
+    with OUT.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, rows[0], lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,0 @@
-"""CP-AQM: congestion-policing active queue management."""

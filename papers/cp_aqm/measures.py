@@ -1,0 +1,158 @@
+"""Measures that are more than an expression of columns."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+
+from forebay.papers import Sources, exactly
+from forebay.papers.numbers import Number
+from forebay.stats import Interval
+
+
+def spread(sources: Sources) -> Interval | None:
+    """Longest queue of periodic UDP less the shortest over c_max, greatest over T_c; packets.
+
+    At T_c = Q_max, nothing is above the threshold, and the queue is always full.
+    """
+    found = []
+    for row in sources.rows("below", Number(study="udp"), {}):
+        queue = Number(study="udp", of="queue", at={"intervals": "cbr", "T_c": row["T_c"]})
+        means = {
+            each["c_max"]: sources.data.interval(
+                "udp", sources.expression("udp", "queue", {}), {**queue.at, **each}
+            ).mean
+            for each in sources.rows("policing", queue, {})
+        }
+        longest, shortest = (pick(means, key=lambda c: means[c]) for pick in (max, min))
+        pair = queue.model_copy(update={"less": {"c_max": shortest}})
+        found.append(sources.interval(pair, {"c_max": longest}))
+    return max((each for each in found if each is not None), key=lambda each: each.mean)
+
+
+def time_above() -> float:
+    """Equation 2's time above the threshold in its own example, in ms."""
+    capacity, below, q_max, t_c, c_max, above = 10e6, 2.4, 30, 10, 1.2, 15
+    return capacity * below / (capacity * (above - t_c) / (q_max - t_c) * (c_max - 1))
+
+
+def equation_2(sources: Sources, what: str) -> Interval:  # noqa: ARG001 - calculated
+    """Equation 2's example: the time above the threshold in ms, or the average queue in packets."""
+    below, above = 2.4, time_above()
+    return exactly(above if what == "time above" else (9 * below + 15 * above) / (below + above))
+
+
+def differing(sources: Sources) -> Interval:
+    """Runs of TCP with c_max = 1 that differ from the same under tail drop in any event."""
+    on = ["flows", "congestion", "delay", "replication"]
+    tail = sources.points("tail-drop", {"title": "as judged"}).select(*on, "fingerprint")
+    policed = sources.points("tcp", {"c_max": 1.0}).select(*on, "fingerprint")
+    both = policed.join(tail, on=on, suffix=" of tail drop")
+    other = both.filter(pl.col("fingerprint") != pl.col("fingerprint of tail drop"))
+    return exactly(other.height)
+
+
+def steps(sources: Sources) -> list[dict[str, Any]]:
+    """Steps to the next larger T_c, and to the next smaller c_max, of those that were run.
+
+    At T_c = Q_max, c_max has no effect.
+    """
+    runs = sources.points("tcp", {}).filter(pl.col("c_max") > 1)
+    thresholds = sorted(set(runs["T_c"]), key=_packets)
+    values = sorted(set(runs["c_max"]))
+    found = [
+        {"T_c": t, "c_max": c, "next_T_c": larger, "next_c_max": c}
+        for t, larger in pairwise(thresholds)
+        for c in values
+    ]
+    return found + [
+        {"T_c": t, "c_max": c, "next_T_c": t, "next_c_max": smaller}
+        for smaller, c in pairwise(values)
+        for t in thresholds
+        if _packets(t) < 30
+    ]
+
+
+def worst(sources: Sources) -> list[dict[str, Any]]:
+    """The combination, of seven without one New Reno flow at 5 ms, with the most such exceptions.
+
+    An exception is a step after which the queue is shorter.
+    """
+    count = Number(
+        study="tcp",
+        of="queue",
+        less={"T_c": "{next_T_c}", "c_max": "{next_c_max}"},
+        over={"call": "steps"},
+        take="between",
+        ends=[1e-9, math.inf],
+    )
+
+    def exceptions(values: Any) -> float:
+        found = sources.interval(count, values)
+        return 0.0 if found is None else found.mean
+
+    _, *others = sources.rows("eight", Number(study="tcp"), {})
+    return [dict(max(others, key=exceptions))]
+
+
+def smallest(sources: Sources) -> list[dict[str, Any]]:
+    """The smallest c_max above 1 that was run."""
+    return [{"c_max": min(c for c in sources.points("tcp", {})["c_max"] if c > 1)}]
+
+
+def longest(sources: Sources, c_max: float) -> str:
+    """The combination with the longest queue at T_c = 5."""
+    queue = Number(study="tcp", of="queue", at={"T_c": "5p", "c_max": c_max})
+
+    def mean(values: Any) -> float:
+        found = sources.interval(queue, values)
+        return -math.inf if found is None else found.mean
+
+    return str(max(sources.rows("eight", queue, {}), key=mean)["name"])
+
+
+def full_from(sources: Sources) -> Interval:
+    """Least T_c from which on exponential UDP of 15 Mb/s fills the link, in packets."""
+    for row in sources.rows("thresholds", Number(study="udp"), {}):
+        at = {"intervals": "poisson", "T_c": row["T_c"]}
+        least = Number(study="udp", of="used", at=at, over={"c_max": [1.2, 2.0]}, take="least")
+        found = sources.interval(least)
+        if found is not None and found.mean > 99.5:
+            return exactly(row["packets"])
+    raise AssertionError("no T_c fills the link")
+
+
+def share_of_tail_drop(sources: Sources) -> Interval | None:
+    """Queue of 16 Cubic flows at 5 ms as a share of tail drop's mean, in percent."""
+    at = {"flows": 16, "congestion": "cubic", "delay": "5ms"}
+    tail = sources.interval(Number(study="tail-drop", of="queue", at={**at, "title": "as judged"}))
+    assert tail is not None
+    recommended = {**at, "T_c": "5p", "c_max": 1.2}
+    return sources.interval(Number(study="tcp", of="queue", at=recommended, scale=100 / tail.mean))
+
+
+def apart(sources: Sources, of: str) -> Interval:
+    """Greatest distance from the kernel, under tail drop and at T_c = 5, in the measure's unit."""
+    places: list[tuple[Number, str]] = [
+        (Number(study="tail-drop", of=of, at={"title": "as judged"}), "kernel-tail-drop"),
+        *(
+            (Number(study="tcp", of=of, at={"T_c": "5p", "c_max": c}), "kernel")
+            for c in (1.05, 1.2, 1.5)
+        ),
+    ]
+    found = []
+    for number, rows in places:
+        for each in sources.rows("eight", number, {}):
+            ours = sources.interval(number, each)
+            theirs = sources.interval(Number(lookup=rows, of=of), {**each, **number.at})
+            assert ours is not None
+            assert theirs is not None
+            found.append(abs(ours.mean - theirs.mean))
+    return exactly(max(found))
+
+
+def _packets(threshold: str) -> int:
+    return int(threshold.removesuffix("p"))
