@@ -12,7 +12,7 @@ import pytest
 from forebay._engine import ScenarioError
 from forebay.papers import Data, Paper, Sources, exactly, written
 from forebay.papers.files import Allowed
-from forebay.papers.numbers import Number, amount
+from forebay.papers.numbers import Number, Setting, amount
 from forebay.papers.published import larger_error, predicted
 from forebay.stats import Interval, Span
 
@@ -343,3 +343,57 @@ def test_what_was_not_run_leaves_no_number() -> None:
         what="", study="toy", of="got", take="least", at_least=0, over={"rate": ["9Mbit"]}
     )
     assert written.parts(sources(quick=True), [number]) == []
+
+
+def test_a_negative_factor_keeps_the_ends_in_order() -> None:
+    def told(_: Sources) -> Interval:
+        return Interval(10.0, 1.0, 2)
+
+    def span(_: Sources) -> Span:
+        return Span(3.0, 1.0, 2, 2.0, 4.0)
+
+    known = sources(told=told, span=span)
+    for name, ends in (("told", (-11, -9)), ("span", (-4, -2))):
+        found = known.interval(Number(call=name, scale=-1))
+        assert found is not None and (found.low, found.high) == ends
+
+
+def test_a_function_asks_what_a_claim_comes_to_under_another_choice(tmp_path: Path) -> None:
+    paper = """
+title = "Toy"
+[[study]]
+name = "toy"
+quick = { replications = 2 }
+[[section]]
+heading = "Choices"
+studies = ["toy"]
+[[section.table]]
+rows = [{ run = "toy" }]
+head = { run = "{run}" }
+column = [{ head = "holds", call = "holds" }]
+"""
+    claims = """
+[[claim]]
+id = "T-1"
+words = "More."
+study = "toy"
+number = [
+    { of = "got", at = { rate = "1Mbit", queue = "fifo" }, at_least = 0 },
+    { study = "other", of = "got", at_least = 0 },
+]
+"""
+
+    def holds(found: Sources, run: str) -> str:
+        return str(len(found.under(Setting({run: run})).parts("T-1")))
+
+    module = ModuleType("measures")
+    holds.__module__ = module.__name__
+    module.__dict__["holds"] = holds
+    for name, text in (("paper.toml", paper), ("claims.toml", claims)):
+        (tmp_path / name).write_text(text)
+    heads = ("citation", "setup", "statistics", "found")
+    (tmp_path / "words.md").write_text("".join(f"# {each}\n\nText.\n\n" for each in heads))
+    [section] = written.read(tmp_path, module).sections
+    assert section.tables is not None
+    [table] = section.tables(Toy({"toy": ()}, Path(), quick=False))
+    assert table.rows == [["toy", "1"]]

@@ -240,8 +240,9 @@ class PanelTable(_written.Table):
     """Curves, points or bars."""
     x_range: list[float] | None = None
     """Ends of the axis; chosen from the points unless given."""
-    y_range: list[float] | None = None
-    """Ends of the axis; chosen from the points unless given."""
+    y_range: list[float] | str | None = None
+    """Ends of the axis, or the variable in braces that holds them; chosen from the points unless
+    given."""
     x_log: bool = False
     """Whether the axis is logarithmic."""
     y_log: bool = False

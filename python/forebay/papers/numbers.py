@@ -22,7 +22,7 @@ from forebay import _written, stats
 from forebay._engine import ScenarioError
 from forebay.judge import Bounds, Judgement, Standing
 from forebay.papers.data import Data, Where
-from forebay.papers.judge import exactly
+from forebay.papers.judge import Part, exactly
 from forebay.stats import Interval, Span
 
 Values = Mapping[str, Any]
@@ -125,6 +125,13 @@ class Sources:
     named: Mapping[str, Factors] = field(default_factory=dict)
     """Rows of variables, by name."""
     setting: Setting = Setting()
+    judge: Callable[[Sources, str], list[Part]] | None = None
+    """What a claim comes to under the setting, by its id."""
+
+    def parts(self, claim: str) -> list[Part]:
+        """What a claim comes to: those of its numbers whose study the setting replaces."""
+        assert self.judge is not None
+        return self.judge(self, claim)
 
     def under(self, setting: Setting) -> Sources:
         """The same under another choice."""
@@ -536,10 +543,10 @@ def _means(runs: Sequence[Mapping[int, float]]) -> list[float]:
 def _scaled(found: Interval | None, scale: float, less: float = 0.0) -> Interval | None:
     if found is None or (scale == 1.0 and not less):
         return found
-    half = None if found.half_width is None else scale * found.half_width
+    half = None if found.half_width is None else abs(scale) * found.half_width
     mean = scale * (found.mean - less)
     if isinstance(found, Span):
-        low, high = scale * (found.low - less), scale * (found.high - less)
+        low, high = sorted((scale * (found.low - less), scale * (found.high - less)))
         return Span(mean, half, found.samples, low, high)
     return Interval(mean, half, found.samples)
 

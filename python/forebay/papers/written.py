@@ -66,7 +66,14 @@ class Folder:
 
     def sources(self, data: Data) -> Sources:
         """What its numbers are made of."""
-        return Sources(data, self.paper.measure, self.calls, self.rows)
+        return Sources(data, self.paper.measure, self.calls, self.rows, judge=self._judged)
+
+    def _judged(self, sources: Sources, id_: str) -> list[Part]:
+        """What a claim comes to under a setting; what it did not run says nothing about it."""
+        [claim] = [each for each in self.claims.claim if each.id == id_]
+        instead = sources.setting.studies
+        asked = [each for each in claim.number if (each.study or claim.study) in instead]
+        return parts(sources, asked, claim.study)
 
 
 def texts(path: Path) -> dict[str, str]:
@@ -386,11 +393,11 @@ _OWN = set(Allowed.model_fields) - {"for_", "what", "study"}
 
 def panels(sources: Sources, table: PanelTable) -> Sequence[Panel]:
     """A diagram, or one for each combination of its variables."""
-    if table.call:
-        made: Any = sources.told(table.call, {})
-        return list(made)
-    found = []
+    found: list[Panel] = []
     for values in sources.rows(table.for_, Number(study=table.study), {}):
+        if table.call:
+            found += sources.told(table.call, values)
+            continue
         found.append(
             Panel(
                 filled(table.title, values),
@@ -398,7 +405,7 @@ def panels(sources: Sources, table: PanelTable) -> Sequence[Panel]:
                 filled(table.y, values),
                 [one for each in table.curve for one in curves(sources, _of(each, table), values)],
                 x_range=_ends(table.x_range),
-                y_range=_ends(table.y_range),
+                y_range=_ends(filled(table.y_range, values)),
                 x_log=table.x_log,
                 y_log=table.y_log,
                 ordered=table.ordered,
