@@ -1,1 +1,0 @@
-"""Bodin and Schelén: drop strategies and loss-rate differentiation."""

@@ -1,0 +1,283 @@
+"""Measures that are more than an expression of columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from forebay.papers import Panel, Part, Series, Sources, exactly
+from forebay.papers.judge import verdict_of
+from forebay.papers.numbers import Number, Setting
+from forebay.stats import Interval, interval
+
+ARRIVALS, QUEUE = "drop-arrivals", "drop-from-queue"
+STANDARD: dict[str, Any] = {"gentle": "false"}
+JUDGED = ("DS-1", "DS-2", "DS-3", "DS-4", "DS-5", "DS-6", "DS-7", "DS-10", "DS-11")
+"""Claims that are also judged under every other choice."""
+MAX_TH = 45
+"""Packets."""
+COST = Path(__file__).parent / "cost.json"
+METHODS = {
+    "arrivals": "drop-arrivals",
+    "last": "indexed: last or first",
+    "random": "indexed: random",
+    "walk-last": "walking: last",
+    "walk-first": "walking: first",
+}
+"""How a packet is found, by the benchmark's names."""
+
+
+def mean(sources: Sources, of: str, **at: Any) -> float:
+    """Mean of a measure at a point of the main study."""
+    found = sources.interval(Number(study="strategies", of=of, at=at))
+    assert found is not None
+    return found.mean
+
+
+def known(found: Interval | None) -> Interval:
+    """A number that was measured."""
+    assert found is not None
+    return found
+
+
+def added(of: str, scale: float = 1.0, **at: Any) -> Number:
+    """What drop-arrivals adds to a measure."""
+    where = {"strategy": ARRIVALS, **at}
+    return Number(study="strategies", of=of, at=where, less={"strategy": QUEUE}, scale=scale)
+
+
+def rates(sources: Sources) -> Sequence[Mapping[str, Any]]:
+    """The in-profile rates that were run."""
+    return sources.rows("rates", Number(study="strategies"), {})
+
+
+def of_largest_gap(sources: Sources, of: str, rate: str) -> Interval:
+    """What drop-arrivals adds with Reno, in percent of the largest such difference of means."""
+    gaps = [
+        known(sources.interval(added(of, tcp="reno", **STANDARD), row)) for row in rates(sources)
+    ]
+    largest = max(abs(each.mean) for each in gaps)
+    return known(sources.interval(added(of, 100 / largest, tcp="reno", rate=rate, **STANDARD)))
+
+
+def growth(sources: Sources) -> Interval | None:
+    """Growth of Reno's loss out of profile up to 6.8 Mbit/s less that above, % per Mbit/s."""
+    at = {"tcp": "reno", "strategy": ARRIVALS, **STANDARD}
+    low, bend, high = (
+        sources.samples(Number(study="strategies", of="out", at={**at, "rate": rate}))
+        for rate in ("400kbit", "3400kbit", "4600kbit")
+    )
+    return interval(
+        [
+            (bend[run] - low[run]) / (6.8 - 0.8) - (high[run] - bend[run]) / (9.2 - 6.8)
+            for run in sorted(set(low) & set(bend) & set(high))
+        ]
+    )
+
+
+def lowest(sources: Sources) -> tuple[float, float]:
+    """In-profile rate of the lowest throughput with Reno and drop-arrivals; both in Mbit/s."""
+    at = {"tcp": "reno", "strategy": ARRIVALS, **STANDARD}
+    found = {row["mbit"]: mean(sources, "mbits", rate=row["rate"], **at) for row in rates(sources)}
+    return min(found.items(), key=lambda pair: pair[1])
+
+
+def lowest_rate(sources: Sources) -> Interval:
+    """In-profile rate of the lowest throughput with Reno and drop-arrivals, in Mbit/s."""
+    return exactly(lowest(sources)[0])
+
+
+def rises(sources: Sources, tcp: str, gentle: str) -> Interval:
+    """How often the average queue rises above max_th with drop-arrivals, from 10 s on."""
+    trace = traced(sources, tcp, gentle, ARRIVALS).filter(pl.col("time_s") > 10)
+    above = trace["average_queue"] > MAX_TH
+    return exactly(int((above & ~above.shift(1, fill_value=False)).sum()))
+
+
+def traced(sources: Sources, tcp: str, gentle: str, strategy: str) -> pl.DataFrame:
+    """The congested queue over time."""
+    table = sources.data.table("traces", "queue").filter(pl.col("link") == "congested")
+    return table.filter(tcp=tcp, gentle=gentle, strategy=strategy, replication=1)
+
+
+def largest_of_sack(sources: Sources) -> Interval:
+    """The largest loss of SACK less Reno's with drop-from-queue, of either sign; points."""
+    at = {"strategy": QUEUE, "tcp": "sack", **STANDARD}
+    gap = Number(study="strategies", of="loss", at=at, less={"tcp": "reno"})
+    found = [known(sources.interval(gap, row)) for row in rates(sources)]
+    return max(found, key=lambda each: abs(each.mean))
+
+
+def sack_loses_more(sources: Sources) -> str:
+    """At how many rates SACK loses more out of profile than Reno, with longer round trips."""
+    there = under(sources, "round-trips")
+    at = {"strategy": ARRIVALS, "tcp": "sack", **STANDARD}
+    gap = Number(study="strategies", of="out", at=at, less={"tcp": "reno"})
+    found = [known(there.interval(gap, row)).mean > 0 for row in rates(there)]
+    return f"{sum(found)} of the {len(found)}"
+
+
+def costs_more(sources: Sources, other: Mapping[str, str]) -> Interval | None:
+    """Throughput that drop-arrivals costs Reno with standard WRED less that of another, Mbit/s."""
+    here, there = (
+        sources.samples(added("mbits", -1, rate="2800kbit", **each))
+        for each in ({"tcp": "reno", **STANDARD}, other)
+    )
+    return interval([here[run] - there[run] for run in sorted(set(here) & set(there))])
+
+
+def times_from_queue(sources: Sources, tcp: str, rate: str) -> Interval | None:
+    """Average queue with drop-arrivals over the mean with drop-from-queue, gentle WRED."""
+    at = {"tcp": tcp, "rate": rate, "gentle": "true"}
+    base = mean(sources, "average", strategy=QUEUE, **at)
+    at["strategy"] = ARRIVALS
+    return sources.interval(Number(study="strategies", of="average", at=at, scale=1 / base))
+
+
+def factors(sources: Sources) -> str:
+    """The least and the greatest such factor at 5 Mbit/s under all choices."""
+    found = [
+        known(times_from_queue(under(sources, "choices", title), tcp, "2500kbit")).mean
+        for title, tcp in product(titles(sources), ("reno", "sack"))
+    ]
+    return f"{min(found):.2f} to {max(found):.2f}"
+
+
+def needed(sources: Sources) -> Interval:
+    """Loss out of profile at twice the queue of drop-from-queue, in percent.
+
+    Above max_th, the gentle curve goes from 0.1 to 1; with `wait`, two thirds of it are lost.
+    """
+    at = {"rate": "2500kbit", "tcp": "reno", "gentle": "true", "strategy": QUEUE}
+    twice = 2 * mean(sources, "average", **at)
+    return exactly(100 * 2 / 3 * (0.1 + 0.9 * (twice - MAX_TH) / MAX_TH))
+
+
+def relative(sources: Sources) -> Interval | None:
+    """Throughput of SACK that drop-arrivals adds at 5.6 Mbit/s with gentle WRED, in percent."""
+    at = {"rate": "2800kbit", "tcp": "sack", "gentle": "true"}
+    base = mean(sources, "mbits", strategy=QUEUE, **at)
+    return sources.interval(added("mbits", 100 / base, **at))
+
+
+def agreement(sources: Sources, conditioner: str) -> Interval:
+    """Of the differences between the strategies that TSW shows, percent that point the same way."""
+    signs = []
+    for rate, row, of in product(
+        ("2800kbit", "4000kbit"),
+        sources.rows("cases", Number(study="strategies"), {}),
+        ("loss", "out", "mbits", "average"),
+    ):
+        difference = added(of, rate=rate)
+        there = known(sources.interval(difference, row))
+        if there.low is not None and there.high is not None and there.low * there.high > 0:
+            at = {**difference.at, "profile.a.kind": conditioner}
+            other = difference.model_copy(update={"study": "conditioners", "at": at})
+            signs.append(known(sources.interval(other, row)).mean * there.mean > 0)
+    return exactly(100 * sum(signs) / len(signs))
+
+
+def under(sources: Sources, run: str, title: str = "") -> Sources:
+    """The same with the runs of another study, or of one choice in it."""
+    return sources.under(Setting({"strategies": run}, {"title": title} if title else {}))
+
+
+def titles(sources: Sources) -> list[str]:
+    """Every choice of what the paper leaves open."""
+    return sources.data.study("choices").runs["title"].unique(maintain_order=True).to_list()
+
+
+def numbers(sources: Sources, claim: str, run: str, title: str = "") -> list[Part]:
+    """What a claim comes to; of DS-4, the four cases at 5 Mbit/s."""
+    found = under(sources, run, title).parts(claim)
+    return found[:4] if claim == "DS-4" else found
+
+
+def good(found: Sequence[Part]) -> int:
+    """How many numbers surely lie in range."""
+    return sum(part.verdict == "reproduced" for part in found)
+
+
+def briefly(sources: Sources, claim: str, run: str, title: str = "") -> str:
+    """How many numbers of a claim lie in range; with a mark if nothing is decided."""
+    found = numbers(sources, claim, run, title)
+    return f"{good(found)}/{len(found)}" + "?" * (verdict_of(found) == "not testable")
+
+
+def every(sources: Sources, run: str, title: str = "") -> list[Part]:
+    """The numbers of all claims that are judged under other choices."""
+    return [part for claim in JUDGED for part in numbers(sources, claim, run, title)]
+
+
+def together(sources: Sources, run: str, title: str = "") -> str:
+    """How many of them lie in range, and of how many."""
+    found = every(sources, run, title)
+    return f"{good(found)}/{len(found)}"
+
+
+def in_range(sources: Sources, run: str) -> Interval:
+    """How many of them lie in range."""
+    return exactly(good(every(sources, run)))
+
+
+def judged_numbers(sources: Sources) -> Interval:
+    """How many there are."""
+    return exactly(len(every(sources, "strategies")))
+
+
+def holding(sources: Sources, claim: str, which: Sequence[int]) -> str:
+    """Under how many choices all of some numbers of a claim, from 1 on, surely lie in range."""
+    found = [numbers(sources, claim, "choices", title) for title in titles(sources)]
+    held = sum(all(each[at - 1].verdict == "reproduced" for at in which) for each in found)
+    return f"{held or 'none'} of the {len(found)} choices"
+
+
+def lowest_of(sources: Sources, run: str, title: str = "") -> str:
+    """The lowest throughput with Reno and drop-arrivals, and where it is."""
+    rate, least = lowest(under(sources, run, title))
+    return f"{least:.2f} at {rate:g} Mbit/s"
+
+
+def shape(sources: Sources, run: str, title: str, what: str) -> Any:
+    """What drop-arrivals does under a choice: rate and size of the lowest throughput, factor."""
+    there = under(sources, run, title)
+    if what == "factor":
+        return round(known(times_from_queue(there, "reno", "2500kbit")).mean, 2)
+    rate, least = lowest(there)
+    return rate if what == "rate" else round(least, 2)
+
+
+def trace(sources: Sources, tcp: str, gentle: str) -> list[Panel]:
+    """The average queue in the first minute."""
+    lines = []
+    for strategy in (ARRIVALS, QUEUE):
+        one = traced(sources, tcp, gentle, strategy).filter(pl.col("time_s") <= 60)
+        lines.append(Series(strategy, one["time_s"].to_list(), one["average_queue"].to_list()))
+    lines.append(Series("max_th", [0.0, 60.0], [MAX_TH, MAX_TH], style="steps"))
+    return [Panel("", "time, s", "average queue, packets", lines, y_range=(0, 60))]
+
+
+def cost(sources: Sources) -> list[Panel]:  # noqa: ARG001 - measured by a benchmark
+    """Processor time of dropping a packet, over the backlog."""
+    times = pl.DataFrame(json.loads(COST.read_text("utf-8"))["times"])
+    panels = []
+    for share in (0.05, 0.9):
+        lines = []
+        for method, label in METHODS.items():
+            found = times.filter(method=method, share=share)
+            depth, ns, low, high = (
+                found[name].to_list() for name in ("depth", "ns", "low", "high")
+            )
+            lines.append(Series(label, depth, ns, low, high))
+        # 1040 bytes.
+        budget = "a packet's time at 10 Gbit/s"
+        lines.append(Series(budget, [10.0, 1e6], [832.0, 832.0], style="steps"))
+        title = f"cost, {share:.0%} of the packets out of profile"
+        time = "processor time, ns a packet"
+        panels.append(Panel(title, "backlog, packets", time, lines, x_log=True, y_log=True))
+    return panels
