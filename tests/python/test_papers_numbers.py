@@ -11,16 +11,23 @@ import pytest
 
 from forebay._engine import ScenarioError
 from forebay.papers import Data, Paper, Sources, exactly, written
-from forebay.papers.files import Allowed
+from forebay.papers.files import Allowed, Curve
 from forebay.papers.numbers import Number, Setting, amount
 from forebay.papers.published import larger_error, predicted
 from forebay.stats import Interval, Span
 
 RUNS = pl.DataFrame(
     [
-        {"point": at, "replication": run, "rate": rate, "queue": queue, "got": base + run}
-        for at, (rate, queue, base) in enumerate(
-            [("1Mbit", "fifo", 10.0), ("1Mbit", "codel", 20.0), ("2Mbit", "fifo", 30.0)]
+        {
+            "point": at,
+            "replication": run,
+            "rate": rate,
+            "queue": queue,
+            "queue.limit": limit,
+            "got": base + run,
+        }
+        for at, (rate, queue, limit, base) in enumerate(
+            [("1Mbit", "fifo", 50, 10.0), ("1Mbit", "codel", 9, 20.0), ("2Mbit", "fifo", 5, 30.0)]
         )
         for run in (0, 1)
     ]
@@ -81,6 +88,24 @@ def test_a_function_gives_rows() -> None:
     assert listed({"call": "double", "queue": "codel"}, {"n": 5}, double=double) == [
         {"queue": "codel", "n": 15}
     ]
+
+
+def test_a_variable_may_have_the_name_of_any_column() -> None:
+    found = listed({"queue.limit": "all", "least": "{queue.limit}"})
+    assert [row["least"] for row in found] == [50, 9, 5]
+
+
+def test_all_points_of_a_curve_go_along_its_axis() -> None:
+    curve = Curve(study="toy", label="", of="got", along="queue.limit")
+    assert list(written.curves(sources(), curve, {})[0].x) == [5, 9, 50]
+    given = curve.model_copy(update={"x": [50, 5]})
+    assert list(written.curves(sources(), given, {})[0].x) == [50, 5]
+
+
+def test_a_span_goes_from_the_least_mean_to_the_greatest() -> None:
+    over = {"queue.limit": "all"}
+    found = sources().interval(Number(study="toy", of="got", over=over, take="span", scale=2))
+    assert found is not None and (found.low, found.mean, found.high) == (21, 41, 61)
 
 
 def test_a_quick_run_leaves_out_what_was_not_run() -> None:

@@ -199,8 +199,8 @@ class Curve(Number):
     along: str = ""
     """The variable or column along the horizontal axis."""
     x: list[Any] | str | None = None
-    """Its values, or the variable in braces that holds them; all that were run unless given. Names
-    make bars."""
+    """Its values, or the variable in braces that holds them; all that were run, in order, unless
+    given. Names make bars."""
     x_scale: float = 1.0
     """Factor of `x` in base units (bit/s, bytes, seconds) or plain numbers."""
     x_is: str = ""

@@ -66,11 +66,11 @@ class Number(_written.Table):
     """Change in percent against the point with these columns changed, run by run."""
     over: Factors | None = None
     """Several points, of which `take` makes one number."""
-    take: (
-        Literal["least", "greatest", "mean", "sum", "above", "below", "between", "rises", "falls"]
-        | None
-    ) = None
-    """Of several points: the least or greatest mean; the mean within each replication; the sum
+    take: Literal[
+        "least", "greatest", "span", "mean", "sum", "above", "below", "between", "rises", "falls"
+    ] | None = None  # fmt: skip
+    """Of several points: the least or greatest mean; from the least mean (`low`) to the greatest
+    (`high`); the mean within each replication; the sum
     over all runs, which is exact; how many lie above or below `than` (from those that surely do
     to those that are not surely on the other side); how many surely lie between `ends`; or at how
     many of the steps from one to the next it rises or falls, run by run, counted likewise."""
@@ -179,8 +179,13 @@ class Sources:
             raise ScenarioError("over needs take: what the points come to")
         pick = min if number.take == "least" else max
         each_mean = [self._point(number, each, scale=number.scale) for each in points]
-        known = [each for each in each_mean if each is not None]
-        return pick(known, key=lambda each: each.mean) if known else None
+        measured = [each for each in each_mean if each is not None]
+        if not measured:
+            return None
+        if number.take == "span":
+            low, high = (end(each.mean for each in measured) for end in (min, max))
+            return Span((low + high) / 2, (high - low) / 2, measured[0].samples, low, high)
+        return pick(measured, key=lambda each: each.mean)
 
     def _point(
         self, number: Number, values: Values, *, less: float = 0.0, scale: float = 1.0
@@ -482,7 +487,8 @@ def _each(factors: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, given
 
 
-_ALONE = re.compile(r"\{(\w+)\}")
+_ALONE = re.compile(r"\{([^{}]+)\}")
+"""A lone variable, which may be a column of any name."""
 
 
 def _known(row: Values, values: Values) -> dict[str, Any]:

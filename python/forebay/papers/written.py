@@ -424,6 +424,10 @@ def curves(sources: Sources, curve: Curve, values: Mapping[str, Any]) -> list[Se
     for here in sources.rows(curve.for_, curve, values):
         points = curve.points or {curve.along: curve.x or "all"}
         steps = sources.rows(points, curve, here)
+        if curve.x is None and all(
+            isinstance(each.get(curve.along), int | float) for each in steps
+        ):
+            steps.sort(key=lambda each: each[curve.along])
         means = [sources.interval(curve, step) for step in steps]
         x = [_place(sources, curve, step) for step in steps]
         found.append(_series(filled(curve.label, here), x, means, curve))
