@@ -1,1 +1,0 @@
-"""CQ-AQM beyond its paper: more queues and precedences, other schedulers, thresholds."""
