@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from forebay._engine import ScenarioError
-from forebay.papers import Data, Paper, Sources, exactly, written
+from forebay.papers import Data, Panel, Paper, Sources, exactly, written
 from forebay.papers.files import Allowed, Curve
 from forebay.papers.numbers import Number, Setting, amount
 from forebay.papers.published import larger_error, predicted
@@ -422,3 +422,33 @@ number = [
     assert section.tables is not None
     [table] = section.tables(Toy({"toy": ()}, Path(), quick=False))
     assert table.rows == [["toy", "1"]]
+
+
+def test_a_conclusion_may_rest_on_several_claims(tmp_path: Path) -> None:
+    claims = CLAIMS.replace('claim = "T-1"\nwhich = [2]\n', "").replace(
+        "[[conclusion]]",
+        """[[claim]]
+id = "T-2"
+words = "two"
+number = [{ what = "codel", study = "toy", of = "got", at = { queue = "codel" }, at_least = 0 }]
+[[conclusion]]
+claim = { "T-1" = [2], "T-2" = [] }""",
+    )
+    paper, data = made(tmp_path, claims, shown=shown), Toy({"toy": ()}, Path(), quick=False)
+    assert [part.what for part in paper.conclusions[0].judge(data)] == ["exact", "codel"]
+
+
+def test_a_function_gives_the_diagrams_of_each_combination(tmp_path: Path) -> None:
+    text = """
+[[figure]]
+number = "2"
+caption = "Two"
+panel = [{ call = "drawn", for = { queue = ["fifo", "codel"] } }]
+"""
+
+    def drawn(_: Sources, queue: str) -> list[Panel]:
+        return [Panel(queue, "", "", [])]
+
+    paper = made(tmp_path, more=text, shown=shown, drawn=drawn)
+    panels = paper.figures[1].panels(Toy({"toy": ()}, Path(), quick=False))
+    assert [each.title for each in panels] == ["fifo", "codel"]

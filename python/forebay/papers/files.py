@@ -170,10 +170,11 @@ class StatementTable(_written.Table):
     """The study of its numbers, unless they name one."""
     number: list[Allowed] = Field(default_factory=list)
     """What it rests on."""
-    claim: str = ""
-    """A claim on whose numbers it also rests."""
+    claim: str | dict[str, list[int]] = ""
+    """A claim on whose numbers it also rests; or several, each with those numbers of it that are
+    meant, counted from 1."""
     which: list[int] = Field(default_factory=list)
-    """Those of the claim's numbers, counted from 1; all unless given."""
+    """Those of the one claim's numbers; all unless given."""
     said: dict[str, Said] = Field(default_factory=dict)
     """The numbers that it quotes, by name."""
 
@@ -250,7 +251,8 @@ class PanelTable(_written.Table):
     ordered: bool = False
     """Whether the curves are steps of one parameter, to be coloured from dark to light."""
     call: str = ""
-    """A function of `measures.py` that gives the diagrams (a sequence of `Panel`) instead."""
+    """A function of `measures.py` that gives the diagrams (a sequence of `Panel`) instead, of the
+    variables of each combination."""
 
 
 class FigureTable(_written.Table):

@@ -189,28 +189,30 @@ class _Maker:
         return Conclusion(
             table.words,
             lambda data: self._rests(table, data),
-            studies_of(table.number, table.study) + studies_of(*self._borrowed(table)),
+            studies_of(table.number, table.study) + studies_of(self._borrowed(table), ""),
         )
 
     def _rests(self, table: StatementTable, data: Data) -> list[Part]:
         sources = self.folder.sources(data)
         own = parts(sources, table.number, table.study)
-        return own + parts(sources, *self._borrowed(table))
+        return own + parts(sources, self._borrowed(table))
 
-    def _borrowed(self, table: StatementTable) -> tuple[list[Allowed], str]:
-        """The numbers that a sentence has from a claim, and their study."""
-        if not table.claim:
-            return [], ""
-        if table.claim not in self.by_id:
-            near = _written.nearest(table.claim, list(self.by_id))
-            raise ScenarioError(f'"{table.words}": there is no claim "{table.claim}"{near}')
-        claim = self.by_id[table.claim]
-        which = table.which or range(1, len(claim.number) + 1)
-        if not all(0 < each <= len(claim.number) for each in which):
-            raise ScenarioError(
-                f'"{table.words}": {table.claim} has {len(claim.number)} numbers, from 1'
-            )
-        return [claim.number[each - 1] for each in which], claim.study
+    def _borrowed(self, table: StatementTable) -> list[Allowed]:
+        """The numbers that a sentence has from claims."""
+        one = {table.claim: table.which} if isinstance(table.claim, str) else table.claim
+        found = []
+        for id_, which in one.items() if table.claim else ():
+            if id_ not in self.by_id:
+                near = _written.nearest(id_, list(self.by_id))
+                raise ScenarioError(f'"{table.words}": there is no claim "{id_}"{near}')
+            claim = self.by_id[id_]
+            of = len(claim.number)
+            if not all(0 < each <= of for each in which):
+                raise ScenarioError(f'"{table.words}": {id_} has {of} numbers, from 1')
+            found += [
+                _in(claim.number[each - 1], claim.study) for each in which or range(1, of + 1)
+            ]
+        return found
 
     def _figure(self, table: FigureTable) -> Figure:
         needed = [name for each in table.panel for name in studies_of(each.curve, each.study)]
@@ -234,7 +236,7 @@ class _Maker:
                 needed += [name for name in instead if "{" not in name]
         for sentence in table.statement:
             needed += studies_of(sentence.number, sentence.study)
-            needed += studies_of(*self._borrowed(sentence))
+            needed += studies_of(self._borrowed(sentence), "")
 
         def tables(data: Data) -> list[Table]:
             sources = self.folder.sources(data)
