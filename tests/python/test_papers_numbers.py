@@ -452,3 +452,22 @@ panel = [{ call = "drawn", for = { queue = ["fifo", "codel"] } }]
     paper = made(tmp_path, more=text, shown=shown, drawn=drawn)
     panels = paper.figures[1].panels(Toy({"toy": ()}, Path(), quick=False))
     assert [each.title for each in panels] == ["fifo", "codel"]
+
+
+def test_a_quick_run_leaves_out_columns_whatever_their_rows_name(tmp_path: Path) -> None:
+    text = """
+[[section]]
+heading = "Quick"
+[[section.table]]
+study = "toy"
+rows = [{ of = "fifo" }]
+[[section.table.column]]
+head = "{rate}"
+of = "got"
+at = { queue = "{of}" }
+for = { rate = ["1Mbit", "2Mbit", "3Mbit"] }
+"""
+    tables = made(tmp_path, more=text, shown=shown).sections[1].tables
+    assert tables is not None
+    (found,) = tables(Toy({"toy": ()}, Path(), quick=True))
+    assert found.columns == ["1Mbit", "2Mbit"]

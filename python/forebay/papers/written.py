@@ -268,19 +268,21 @@ class _Maker:
         return found
 
     def _filled_table(self, sources: Sources, table: TableTable, outer: Mapping[str, Any]) -> Table:
+        points = sources.rows(table.rows, Number(study=table.study), outer)
+        # A quick run leaves out columns, and asks for it at the first row.
         columns = [
             (_in(each, table.study), more)
             for each in table.column
-            for more in sources.rows(each.for_, _in(each, table.study), {})
+            for more in sources.rows(each.for_, _in(each, table.study), points[0] if points else {})
         ]
         rows = []
-        for values in sources.rows(table.rows, Number(study=table.study), outer):
+        for values in points:
             if table.only and not sources.told(table.only, values):
                 continue
             cells: list[Any] = [filled(text, values) for text in table.head.values()]
             chosen = sources.under(_setting(table, values))
             cells += [self._verdict(chosen, table, self.by_id[id_]) for id_ in table.claims]
-            cells += [_cell(sources, each, {**values, **more}) for each, more in columns]
+            cells += [_cell(sources, each, {**more, **values}) for each, more in columns]
             rows.append(cells)
         head = [*table.head, *table.claims, *(filled(each.head, more) for each, more in columns)]
         return Table(head, rows, filled(table.heading, outer), table.text)
