@@ -58,7 +58,7 @@ SETTINGS: tuple[tuple[str, str, int, Points, int], ...] = (
     ("B_CA = Q_max (1 + c_max) / 2", "2.6.18", 345_000, dict.fromkeys(ALL, AT_5), 1),
     ("B_CA of 271 KB", "2.6.18", 345_000, dict.fromkeys(ALL, ((5, 1.2),)), 1),
 )
-"""What is chosen, as in the studies of papers/cp_aqm: kernel, socket buffer (bytes), points, seeds."""
+"""What is chosen, as in the studies of the paper: kernel, socket buffer (bytes), points, seeds."""
 
 
 def run(driver: Path, words: Mapping[str, Any]) -> dict[str, float]:
