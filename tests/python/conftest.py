@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
+from explore.browser import PROGRAM, browsing
 from forebay.lab.errors import LabError
 from forebay.lab.virtual import kernel
 
@@ -97,3 +100,19 @@ def guest_gate() -> Path:
             raise
         pytest.skip(str(why))
     return GATE
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """One browser for all tests of a process, in which there can be no second."""
+    if PROGRAM is None:
+        pytest.skip("there is no chromium")
+    with browsing() as browser:
+        yield browser
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share the browser run in one process, where several share the tests."""
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("browser"))

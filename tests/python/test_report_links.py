@@ -45,7 +45,7 @@ reverse = { rate = "1Mbit", queue = { kind = "fifo" } }
 name = "cd"
 from = "c"
 to = "d"
-steps = [["0s", "5Mbit"]]
+rate = { steps = [["0s", "5Mbit"]] }
 
 [[link]]
 name = "da"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from explore.browser import PROGRAM, browsing
+from explore.browser import PROGRAM
 from forebay.report import html
 from forebay.report.page import (
     Bullets,
@@ -85,19 +85,19 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def opened(file: Path) -> Iterator[Page]:
+def opened(chromium: Browser, file: Path) -> Iterator[Page]:
     """The report, with all figures drawn, and nothing fetched or said."""
-    with browsing() as browser:
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
-        page = context.new_page()
-        said: list[str] = []
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: said.append(request.url))
-        page.goto(file.as_uri())
-        drawn(page)
-        yield page
-        assert said == [file.as_uri()]
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: said.append(request.url))
+    page.goto(file.as_uri())
+    drawn(page)
+    yield page
+    assert said == [file.as_uri()]
+    context.close()
 
 
 def test_other_threads_go_on_while_the_library_is_made() -> None:

@@ -221,7 +221,7 @@ def test_a_changed_study_or_engine_is_refused(
 
 def test_a_changed_input_file_is_another_study(tmp_path: Path) -> None:
     (tmp_path / "up.trace").write_text("1\n2\n3\n")
-    traced = BASE.replace('rate = "5Mbit"', 'trace = "up.trace"')
+    traced = BASE.replace('rate = "5Mbit"', 'rate = { trace = "up.trace" }')
     (tmp_path / "traced.toml").write_text(traced)
     first = study(tmp_path, scenario="traced.toml", axis=[FLOWS]).hash
     assert study(tmp_path, scenario="traced.toml", axis=[FLOWS]).hash == first

@@ -1,4 +1,4 @@
-"""One browser and one server for all tests of the page; each test has a tab of its own."""
+"""One server for all tests of the page; each test has a tab of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from explore.browser import PROGRAM, Server, Tab, browsing, serving
+from explore.browser import Server, Tab, serving
 
 SCENARIO = """
 title = "Calls beside uploads"
@@ -36,14 +36,6 @@ kind = "voice"
 from = "home"
 to = "internet"
 """
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    if PROGRAM is None:
-        pytest.skip("there is no chromium")
-    with browsing() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="session")
@@ -87,10 +79,3 @@ def tab(chromium: Browser, server: Server) -> Iterator[Tab]:
     yield found
     assert found.errors == []
     context.close()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share the browser run in one process, where several share the tests."""
-    for item in items:
-        if "chromium" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("browser"))
