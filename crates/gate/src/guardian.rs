@@ -10,6 +10,7 @@ use crate::config::{Backend, Config, Link, Other};
 use crate::control::{self, Signals};
 use crate::gate::{Command, End, Gate, Handle};
 use crate::handover::{self, Lent};
+use crate::host::Host;
 use crate::io::{Indices, indices};
 use crate::listen::Listeners;
 use crate::notify::{self, Manager};
@@ -55,7 +56,7 @@ fn look<T>(scene: &Shared, act: impl FnOnce(&mut Scene) -> T) -> T {
 /// A guardian.
 pub struct Guardian {
     /// What it runs on.
-    pub system: Arc<dyn System>,
+    pub host: Arc<dyn Host>,
     /// The configuration of the gate proper.
     pub config: Config,
     /// Its file.
@@ -83,6 +84,10 @@ struct Kept {
 type Worker = (Pid, UnixStream);
 
 impl Guardian {
+    fn system(&self) -> Arc<dyn System> {
+        self.host.clone()
+    }
+
     /// Runs until it is told to stop, or another gate has taken over. Returns which. `lent` comes
     /// from the running gate, if there is one to take over from.
     ///
@@ -90,11 +95,11 @@ impl Guardian {
     /// An interface cannot be opened at the start.
     pub fn run(self, signals: Signals, mut lent: Option<Lent>) -> io::Result<End> {
         let scene = Shared::default();
-        obey(&self.system, signals, &scene)?;
+        obey(&self.system(), signals, &scene)?;
         let guardian = Arc::new(self);
         guardian.keep_alive(&scene)?;
         let mut kept = Kept::default();
-        let system = &*guardian.system;
+        let system = &*guardian.host;
         // Of a first gate, every error is final.
         let is_first = lent.is_none();
         let mut began = None::<Duration>;
@@ -192,12 +197,12 @@ impl Guardian {
     ) -> io::Result<(Arc<Server>, Receiver<Option<Worker>>)> {
         let listeners = self.listeners.try_clone()?;
         let (passing, path) = (self.passing(), self.path.clone());
-        let server = control::start(&self.system, listeners, handle, passing, path, true)?;
+        let server = control::start(&self.system(), listeners, handle, passing, path, true)?;
         let (worker, started) = channel();
         let (guardian, scene, own) = (self.clone(), scene.clone(), server.clone());
         // Whoever waits for it is there.
         let starter = move || drop(worker.send(guardian.start(&scene, &own, rest)));
-        self.system.spawn("starter", Box::new(starter)).inspect_err(|_| server.end())?;
+        self.host.spawn("starter", Box::new(starter)).inspect_err(|_| server.end())?;
         server.accept();
         Ok((server, started))
     }
@@ -221,12 +226,12 @@ impl Guardian {
             Some(mut lent) => {
                 let given = std::mem::take(&mut lent.descriptors);
                 follows = Some(lent);
-                self.system.take_over(&config, given)?
+                self.host.take_over(&config, given)?
             }
-            None if kept.tun.is_empty() => self.system.open(&config, kept.indices)?,
+            None if kept.tun.is_empty() => self.host.open(&config, kept.indices)?,
             None => {
                 let copies: io::Result<_> = kept.tun.iter().map(OwnedFd::try_clone).collect();
-                self.system.take_over(&config, copies?)?
+                self.host.take_over(&config, copies?)?
             }
         };
         kept.indices = indices(&io.descriptors()?);
@@ -239,7 +244,7 @@ impl Guardian {
             if let Some(manager) = &self.manager {
                 manager.succeed();
             }
-            let (predecessor, places) = lent.ready(&*self.system)?;
+            let (predecessor, places) = lent.ready(&*self.host)?;
             gate.follow(predecessor, places);
         }
         Ok((gate, handle))
@@ -247,7 +252,7 @@ impl Guardian {
 
     fn wait_for_interfaces(&self, scene: &Shared, kept: &mut Kept) -> io::Result<(Gate, Handle)> {
         loop {
-            sleep(&*self.system, LOOK);
+            sleep(&*self.host, LOOK);
             match self.open(kept, None) {
                 Err(_) if !look(scene, |scene| scene.stop) => {}
                 opened => return opened,
@@ -258,7 +263,7 @@ impl Guardian {
     /// Starts the gate proper after `rest`, and waits until it takes over from the gate of
     /// `server`. None if it ends before.
     fn start(&self, scene: &Shared, server: &Server, rest: Duration) -> Option<Worker> {
-        sleep(&*self.system, rest);
+        sleep(&*self.host, rest);
         loop {
             let failed = match self.try_start(scene, server) {
                 Ok(Some(worker)) => return Some(worker),
@@ -269,7 +274,7 @@ impl Guardian {
                 return None;
             }
             say(format_args!("the gate does not start ({failed}); packets pass"));
-            sleep(&*self.system, PAUSE);
+            sleep(&*self.host, PAUSE);
         }
     }
 
@@ -282,16 +287,16 @@ impl Guardian {
             let guarded = ["run".into(), "--guarded".into()];
             let rest = self.arguments.iter().cloned().chain([self.path.clone().into()]);
             let arguments: Vec<_> = guarded.into_iter().chain(rest).collect();
-            let child = self.system.start(&self.program, &arguments, theirs.into())?;
+            let child = self.host.start(&self.program, &arguments, theirs.into())?;
             scene.child = Some(child);
             io::Result::Ok(Some(child))
         })?;
         let Some(child) = started else { return Ok(None) };
-        match hand_over(&*self.system, &ours, server) {
+        match hand_over(&*self.host, &ours, server) {
             Ok(true) => Ok(Some((child, ours))),
             other => {
-                self.system.signal(child, Signal::KILL);
-                let code = self.system.end_of(child)?;
+                self.host.signal(child, Signal::KILL);
+                let code = self.host.end_of(child)?;
                 look(scene, |scene| scene.child = None);
                 other?;
                 Err(io::Error::other(code.to_string()))
@@ -306,16 +311,16 @@ impl Guardian {
         };
         let (guardian, scene) = (self.clone(), scene.clone());
         let tell = move || loop {
-            sleep(&*guardian.system, every);
+            sleep(&*guardian.host, every);
             let gate = look(&scene, |scene| scene.gate.clone());
             // While the gate proper runs, it is listened to.
-            if gate.is_none_or(|gate| server::status(&*guardian.system, &gate).is_some())
+            if gate.is_none_or(|gate| server::status(&*guardian.host, &gate).is_some())
                 && let Some(manager) = &guardian.manager
             {
                 manager.alive();
             }
         };
-        self.system.spawn("watchdog", Box::new(tell))
+        self.host.spawn("watchdog", Box::new(tell))
     }
 }
 

@@ -13,6 +13,7 @@ pub mod guardian;
 pub mod guest;
 pub mod handover;
 pub mod headers;
+pub mod host;
 pub mod io;
 pub mod lane;
 pub mod listen;

@@ -6,6 +6,7 @@ use crate::control::{self, Signals};
 use crate::gate::{End, Gate};
 use crate::guardian::Guardian;
 use crate::handover::{self, Lent};
+use crate::host::Host;
 use crate::io::{Indices, indices};
 use crate::listen::Listeners;
 use crate::notify::{self, Manager};
@@ -69,17 +70,18 @@ impl Run {
         self.serve(Machine::system(), control::signals()?, guardian.map(Into::into), parts)
     }
 
-    /// Runs to the end on `system`. `guardian` is the connection to it, if there is one.
+    /// Runs to the end on `host`. `guardian` is the connection to it, if there is one.
     ///
     /// # Errors
     /// The gate cannot run.
     pub fn serve(
         self,
-        system: Arc<dyn System>,
+        host: Arc<dyn Host>,
         signals: Signals,
         guardian: Option<UnixStream>,
         parts: &Parts,
     ) -> io::Result<ExitCode> {
+        let system: Arc<dyn System> = host.clone();
         let config = system.load(&self.path, parts, false).map_err(io::Error::other)?;
         // The guardian is the one to tell it.
         let manager = if self.guarded { None } else { Manager::find()?.map(Arc::new) };
@@ -93,8 +95,7 @@ impl Run {
         if self.fail_open || inherits {
             let arguments = self.arguments();
             let program = std::env::current_exe()?;
-            let guardian =
-                Guardian { system, config, path, program, arguments, listeners, manager };
+            let guardian = Guardian { host, config, path, program, arguments, listeners, manager };
             return guardian.run(signals, lent).map(|_| ExitCode::SUCCESS);
         }
         let (socket, user) = (config.socket.clone(), config.user.clone());
@@ -144,7 +145,7 @@ impl Run {
         if let Some(manager) = &manager {
             manager.ready();
         }
-        let (last, end) = system.run(&mut gate);
+        let (last, end) = host.run(&mut gate);
         // After a hand-over the service goes on. The socket stays: the next gate replaces it, or has it.
         if let (Some(manager), Ok(End::Stopped) | Err(_)) = (&manager, &end) {
             manager.stopping();

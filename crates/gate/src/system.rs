@@ -3,11 +3,9 @@
 #![expect(clippy::disallowed_methods, reason = "this is where time is read")]
 
 use crate::config::Config;
-use crate::gate::{End, Gate};
 use crate::io::{self as frames, Indices, Io, Pool};
 use crate::plugins::Parts;
 use crate::privileges;
-use crate::status::Status;
 use forebay_core::ConfigError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
@@ -79,9 +77,6 @@ pub trait System: Send + Sync {
     /// # Errors
     /// The kernel refuses.
     fn confine(&self, user: Option<&str>) -> io::Result<()>;
-
-    /// Runs `gate` to its end.
-    fn run(&self, gate: &mut Gate) -> (Status, io::Result<End>);
 }
 
 /// The system of the machine.
@@ -92,7 +87,7 @@ pub struct Machine {
 impl Machine {
     /// Its clock begins now.
     #[must_use]
-    pub fn system() -> Arc<dyn System> {
+    pub fn system() -> Arc<Machine> {
         Arc::new(Machine { begin: Instant::now() })
     }
 }
@@ -148,10 +143,6 @@ impl System for Machine {
 
     fn confine(&self, user: Option<&str>) -> io::Result<()> {
         privileges::drop(user)
-    }
-
-    fn run(&self, gate: &mut Gate) -> (Status, io::Result<End>) {
-        gate.run()
     }
 }
 

@@ -12,9 +12,10 @@ mod wire;
 mod world;
 
 use forebay_gate::control::ask_within;
+use forebay_gate::host::Host;
 use forebay_gate::run::Run;
 use forebay_gate::status::Status;
-use forebay_gate::system::{System, sleep};
+use forebay_gate::system::sleep;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,7 +50,7 @@ const LINKS: [&str; 5] = [
 /// One world, and the processes that were started in it.
 struct Drama {
     world: Arc<World>,
-    system: Arc<dyn System>,
+    system: Arc<dyn Host>,
     backend: &'static str,
     /// Those that shall guard, and whether they were told to end.
     guardians: BTreeMap<u32, bool>,

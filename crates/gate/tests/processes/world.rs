@@ -5,6 +5,7 @@ use crate::wire::Wire;
 use forebay_core::{ConfigError, Rng};
 use forebay_gate::config::Config;
 use forebay_gate::gate::{End, Gate, Turn};
+use forebay_gate::host::Host;
 use forebay_gate::io::{Indices, Io, Pool, Side};
 use forebay_gate::plugins::Parts;
 use forebay_gate::run::Run;
@@ -132,7 +133,7 @@ impl World {
     }
 
     /// The system as process `process` sees it.
-    pub fn system(self: &Arc<Self>, process: u32) -> Arc<dyn System> {
+    pub fn system(self: &Arc<Self>, process: u32) -> Arc<dyn Host> {
         Arc::new(Place { world: self.clone(), process })
     }
 
@@ -140,7 +141,7 @@ impl World {
     pub fn begin(
         self: &Arc<Self>,
         parent: Option<u32>,
-        act: impl FnOnce(Arc<dyn System>) -> bool + Send + 'static,
+        act: impl FnOnce(Arc<dyn Host>) -> bool + Send + 'static,
     ) -> u32 {
         let process = {
             let mut state = self.look();
@@ -427,7 +428,9 @@ impl System for Place {
     fn confine(&self, _: Option<&str>) -> io::Result<()> {
         self.fault("confine", |faults| faults.confine)
     }
+}
 
+impl Host for Place {
     fn run(&self, gate: &mut Gate) -> (Status, io::Result<End>) {
         let mut batch = Vec::new();
         let process = self.process;
@@ -483,7 +486,7 @@ pub fn plain(path: PathBuf) -> Run {
 pub fn gate(
     run: Run,
     world: &Arc<World>,
-    system: Arc<dyn System>,
+    system: Arc<dyn Host>,
     stdin: Option<UnixStream>,
 ) -> bool {
     let (world, place) = (world.clone(), system.clone());
