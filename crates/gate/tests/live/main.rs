@@ -126,29 +126,40 @@ fn a_sparse_flow_passes_an_overload() {
         (Way::Packet, r#"kind = "dualpi2", dscp = ["EF"], target = "1ms""#),
         (Way::Tun, &tree.replace('\n', "")),
     ] {
-        let net = Net::new(way);
-        let config = format!(
-            r#"
-            link = {{ rate = "8Mbit", queue = {{ {queue} }} }}
-            rule = [{{ name = "sparse", destination_port = [5001], q = 1 }}]
-            "#
-        );
-        let mut gate = net.gate(&config, &[]);
-        net.wait_until_open();
-        let (flood, other) = net.udp(5000);
-        let (sparse, receiver) = net.udp(5001);
-        rustix::net::sockopt::set_ip_tos(&sparse, 46 << 2).unwrap();
-        let listeners = [Listener::new(receiver), Listener::new(other)];
-        // 16 Mbit/s into 8, for a second.
-        let flooding = std::thread::spawn(move || send(&flood, 2000, 972, 2_000.0));
-        send(&sparse, 80, 172, 100.0);
-        flooding.join().unwrap();
-        let [(numbers, status), (others, _)] = listeners.map(|listener| listener.settled(&gate));
-        conserved(&status);
-        assert_eq!(numbers, (0..80).collect::<Vec<_>>(), "{queue}: {status}");
-        assert!(others.len() < 1900, "{queue}: {} of the flood arrived", others.len());
-        gate.stop();
+        // While the machine does not run the gate, buffers of the kernel fill: such a try says nothing.
+        let passes = (0..5).any(|_| sparse_flow_passes(way, queue));
+        assert!(passes, "{queue}: the machine was too busy five times");
     }
+}
+
+/// Whether the gate was always on time while a sparse flow passed an overload without loss.
+fn sparse_flow_passes(way: Way, queue: &str) -> bool {
+    let net = Net::new(way);
+    let config = format!(
+        r#"
+        link = {{ rate = "8Mbit", queue = {{ {queue} }} }}
+        rule = [{{ name = "sparse", destination_port = [5001], q = 1 }}]
+        "#
+    );
+    let mut gate = net.gate(&config, &[]);
+    net.wait_until_open();
+    let (flood, other) = net.udp(5000);
+    let (sparse, receiver) = net.udp(5001);
+    rustix::net::sockopt::set_ip_tos(&sparse, 46 << 2).unwrap();
+    let listeners = [Listener::new(receiver), Listener::new(other)];
+    // 16 Mbit/s into 8, for a second.
+    let flooding = std::thread::spawn(move || send(&flood, 2000, 972, 2_000.0));
+    send(&sparse, 80, 172, 100.0);
+    flooding.join().unwrap();
+    let [(numbers, status), (others, _)] = listeners.map(|listener| listener.settled(&gate));
+    conserved(&status);
+    gate.stop();
+    if status["forward"]["stalls"] != 0 {
+        return false;
+    }
+    assert_eq!(numbers, (0..80).collect::<Vec<_>>(), "{queue}: {status}");
+    assert!(others.len() < 1900, "{queue}: {} of the flood arrived", others.len());
+    true
 }
 
 /// A mark leaves the header's checksum right: the kernel would not hand on the packet otherwise.
