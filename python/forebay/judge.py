@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 
-from forebay.stats import Interval
+from forebay.stats import Interval, inside
 
 
 class Standing(Enum):
@@ -96,12 +96,10 @@ class Judgement:
             >>> judge.Judgement(forebay.Interval(5.0, 1.0, 10), judge.Bounds(3.0, 7.0)).standing
             <Standing.INSIDE: 'inside'>
         """
-        found, low, high = self.interval, self.bounds.low, self.bounds.high
-        if found is None or found.low is None or found.high is None or math.isnan(found.mean):
+        lies = inside(self.interval, self.bounds.low, self.bounds.high)
+        if lies is None:
             return Standing.OPEN
-        if low <= found.low and found.high <= high:
-            return Standing.INSIDE
-        return Standing.OUTSIDE if found.high < low or high < found.low else Standing.OPEN
+        return Standing.INSIDE if lies else Standing.OUTSIDE
 
     @property
     def margin(self) -> float:

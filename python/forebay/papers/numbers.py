@@ -23,6 +23,7 @@ from forebay._engine import ScenarioError
 from forebay.judge import Bounds, Judgement, Standing
 from forebay.papers.data import Data, Where
 from forebay.papers.judge import Part, exactly
+from forebay.papers.points import surely
 from forebay.stats import Interval, Span
 
 Values = Mapping[str, Any]
@@ -161,7 +162,7 @@ class Sources:
         if number.take in ("above", "below"):
             sign = 1 if number.take == "above" else -1
             found = [self._point(number, each, less=number.than) for each in points]
-            return _counted([each for each in found if each is not None], sign)
+            return surely([each for each in found if each is not None], sign)
         if number.take in ("rises", "falls"):
             sign = 1 if number.take == "rises" else -1
             runs = [self._one(number, each) for each in points]
@@ -170,7 +171,7 @@ class Sources:
                 for at, (before, after) in enumerate(pairwise(runs))
             ]
             differences = [stats.interval(list(step.values())) for step in steps]
-            return _counted([each for each in differences if each is not None], sign)
+            return surely([each for each in differences if each is not None], sign)
         if number.take == "between":
             bounds = Bounds(*number.ends)
             lie = [Judgement(self._point(number, each), bounds).standing for each in points]
@@ -555,14 +556,3 @@ def _scaled(found: Interval | None, scale: float, less: float = 0.0) -> Interval
         low, high = sorted((scale * (found.low - less), scale * (found.high - less)))
         return Span(mean, half, found.samples, low, high)
     return Interval(mean, half, found.samples)
-
-
-def _counted(found: Sequence[Interval], sign: int) -> Span:
-    """How many of some differences are above zero; below it with a sign of -1."""
-    ends = [(each.low, each.high) if sign > 0 else (each.high, each.low) for each in found]
-    yes = sum(near is not None and sign * near > 0 for near, _ in ends)
-    no = sum(far is not None and sign * far < 0 for _, far in ends)
-    most = len(found) - no
-    runs = max(each.samples for each in found) if yes < most else 0
-    mean = sum(sign * each.mean > 0 for each in found)
-    return Span(float(mean), (most - yes) / 2, runs, float(yes), float(most))

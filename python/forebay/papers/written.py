@@ -45,12 +45,10 @@ from forebay.papers.files import (
 )
 from forebay.papers.judge import NotTestable, Part, verdict_of
 from forebay.papers.numbers import Call, Factors, Number, Setting, Sources, amount, filled
+from forebay.papers.points import MARKS
 from forebay.report.panel import Panel, Series
 from forebay.scenario import quantity
 from forebay.stats import Interval
-
-MARKS = {"reproduced": "yes", "differs": "no", "not testable": "?"}
-"""A verdict in a cell."""
 
 
 @dataclass(frozen=True)
