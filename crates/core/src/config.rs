@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// What is wrong in a configuration, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,6 +134,48 @@ fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
 /// Returns `path` and the message, if it does not.
 pub fn require(ok: bool, path: &str, message: impl FnOnce() -> String) -> Result<(), ConfigError> {
     if ok { Ok(()) } else { Err(ConfigError::new(path, message())) }
+}
+
+/// Checks that `value` of the field at `path` is above 0.
+///
+/// # Errors
+/// Returns `path`, if it is not.
+pub fn above_zero<T: Amount>(path: &str, value: T) -> Result<(), ConfigError> {
+    require(value.is_above_zero(), path, || {
+        let quote = if T::IS_TEXT { "\"" } else { "" };
+        format!("must be above 0, got {quote}{value}{quote}")
+    })
+}
+
+/// Checks that `value` of the field at `path` is within `range`.
+///
+/// # Errors
+/// Returns `path` and the range, if it is not.
+pub fn within<T: PartialOrd + fmt::Display>(
+    path: &str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<(), ConfigError> {
+    require(range.contains(&value), path, || {
+        format!("must be {} to {}, got {value}", range.start(), range.end())
+    })
+}
+
+/// A quantity that may have to be above 0.
+pub trait Amount: fmt::Display {
+    /// Whether configurations write it as a text.
+    const IS_TEXT: bool = true;
+
+    /// Whether it is above 0, and finite.
+    fn is_above_zero(&self) -> bool;
+}
+
+impl Amount for f64 {
+    const IS_TEXT: bool = false;
+
+    fn is_above_zero(&self) -> bool {
+        *self > 0.0 && self.is_finite()
+    }
 }
 
 #[cfg(test)]

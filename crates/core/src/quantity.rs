@@ -1,5 +1,6 @@
 //! Rates and sizes.
 
+use crate::config::Amount;
 use crate::time::Duration;
 use crate::units::{Unit, UnitError, unit_string};
 use std::fmt;
@@ -93,6 +94,12 @@ impl Limit {
     /// Whether no packet would ever fit.
     pub fn is_zero(self) -> bool {
         matches!(self, Limit::Packets(0) | Limit::Bytes(0))
+    }
+}
+
+impl Amount for Limit {
+    fn is_above_zero(&self) -> bool {
+        !self.is_zero()
     }
 }
 

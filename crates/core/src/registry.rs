@@ -5,9 +5,8 @@
 //! line. Parsing, defaults, JSON Schema, lists and reference pages come from the registry that a
 //! program holds. So other programs can add parts without a change here.
 
-use crate::{ConfigError, Discipline, Setting, config};
+use crate::{ConfigError, Discipline, Params, Setting, config};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -41,7 +40,7 @@ pub trait Named: 'static {
     const FACTS: <Self::Family as Family>::Facts = <Self::Family as Family>::USUAL;
     /// Its parameters. Their defaults are defined only here. The doc comment of every field gives
     /// meaning, unit, range, symbol and source.
-    type Params: Serialize + DeserializeOwned + JsonSchema;
+    type Params: Params;
 
     /// Fills in the defaults that depend on other parameters or on the place.
     fn resolve(_params: &mut Self::Params, _site: &<Self::Family as Family>::Site<'_>) {}
@@ -95,7 +94,7 @@ fn resolved<N: Named>(
     block: &Value,
     site: &<N::Family as Family>::Site<'_>,
 ) -> Result<N::Params, ConfigError> {
-    let mut params = config::read(block)?;
+    let mut params = N::Params::read(block)?;
     N::resolve(&mut params, site);
     Ok(params)
 }

@@ -133,6 +133,12 @@ macro_rules! unit_string {
             }
         }
 
+        impl $crate::config::Amount for $type {
+            fn is_above_zero(&self) -> bool {
+                self.0 > 0
+            }
+        }
+
         impl schemars::JsonSchema for $type {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($type).into()

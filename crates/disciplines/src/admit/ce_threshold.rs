@@ -12,7 +12,20 @@
 
 use crate::Admit;
 use forebay_core::{Bank, Context, DropReason, Duration, Packet, QueueId, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::any::Any;
+
+/// Parameters of the threshold for marks.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CeThresholdParams {
+    /// Waiting time above which packets of ECN-capable transports are marked regardless of the
+    /// AQM's state, a step for scalable senders (Linux's ce_threshold). Default: none.
+    pub ce_threshold: Option<Duration>,
+    /// Whether that threshold is for L4S packets, ECT(1) or CE, alone.
+    pub ce_threshold_l4s: bool,
+}
 
 /// The rule `inner`, and marks above a threshold.
 pub struct CeThreshold<A> {
@@ -23,9 +36,9 @@ pub struct CeThreshold<A> {
 }
 
 impl<A: Admit> CeThreshold<A> {
-    /// `inner`, with marks above `threshold` if there is one: of ECT(1) packets, or of every ECT
-    /// packet.
-    pub fn new(threshold: Option<Duration>, l4s_only: bool, inner: A) -> Self {
+    /// `inner`, with marks above the threshold if there is one.
+    pub fn new(params: &CeThresholdParams, inner: A) -> Self {
+        let CeThresholdParams { ce_threshold: threshold, ce_threshold_l4s: l4s_only } = *params;
         CeThreshold { threshold, l4s_only, inner }
     }
 }

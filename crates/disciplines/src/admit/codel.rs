@@ -26,9 +26,9 @@
 //! Cost: a few comparisons per packet; one square root and one division per drop.
 
 use crate::Admit;
-use crate::admit::CeThreshold;
+use crate::admit::{CeThreshold, CeThresholdParams};
 use crate::retune::retuned;
-use forebay_core::config::require;
+use forebay_core::config::{above_zero, require};
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Row, Setting,
     Time,
@@ -56,7 +56,7 @@ pub struct CodelParams {
     /// Time for which the delay must stay above the target before the first drop (INTERVAL), about
     /// the largest usual round-trip time. Default 100ms (section 4.3).
     pub interval: Duration,
-    /// Whether packets of ECN-capable transports are marked rather than dropped. Default false.
+    /// Whether packets of ECN-capable transports are marked rather than dropped.
     pub ecn: bool,
     /// Sojourn time above which every packet of an ECN-capable transport is marked when it leaves,
     /// regardless of CoDel's state, as DCTCP needs it; never if absent (Linux's `ce_threshold`).
@@ -90,15 +90,9 @@ impl CodelLaw {
     ///
     /// # Errors
     /// A target of zero, or not below the interval.
-    pub fn new(
-        target: Duration,
-        interval: Duration,
-        ecn: bool,
-        setting: &Setting,
-    ) -> Result<Self, ConfigError> {
-        require(target > Duration::ZERO, "target", || {
-            format!("must be above 0, got \"{target}\"")
-        })?;
+    pub fn new(params: &CodelParams, setting: &Setting) -> Result<Self, ConfigError> {
+        let CodelParams { target, interval, ecn, .. } = *params;
+        above_zero("target", target)?;
         require(target < interval, "target", || {
             format!("must be below interval (\"{interval}\"), got \"{target}\"")
         })?;
@@ -223,8 +217,8 @@ impl Codel {
     /// # Errors
     /// Names the field that is out of range.
     pub fn new(params: &CodelParams, setting: &Setting) -> Result<Self, ConfigError> {
-        require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
-        let law = CodelLaw::new(params.target, params.interval, params.ecn, setting)?;
+        above_zero("limit", params.limit)?;
+        let law = CodelLaw::new(params, setting)?;
         let states = Row::new(CodelState::default(), setting.queues);
         Ok(Codel { limit: params.limit, law, states })
     }
@@ -238,8 +232,9 @@ impl Named for Codel {
     type Params = CodelParams;
 
     fn build(params: &CodelParams, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
-        let codel = Codel::new(params, setting)?;
-        Ok(Box::new(CeThreshold::new(params.ce_threshold, false, codel)))
+        let ce_threshold = params.ce_threshold;
+        let marks = CeThresholdParams { ce_threshold, ce_threshold_l4s: false };
+        Ok(Box::new(CeThreshold::new(&marks, Codel::new(params, setting)?)))
     }
 }
 

@@ -11,9 +11,26 @@
 //! Cost: one comparison per packet; a scan of all queues for up to 64 drops.
 
 use crate::Admit;
-use forebay_core::config::require;
+use forebay_core::config::above_zero;
 use forebay_core::{Bank, ConfigError, Context, DropReason, Limit, Packet, QueueId, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::any::Any;
+
+/// Parameters of the shared limit.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FattestDropParams {
+    /// Room in all queues together, in packets ("10240p") or bytes ("15MB"); above 0 (RFC 8290,
+    /// section 5.2.1).
+    pub limit: Limit,
+}
+
+impl Default for FattestDropParams {
+    fn default() -> Self {
+        FattestDropParams { limit: Limit::Packets(10_240) }
+    }
+}
 
 /// Most packets that one overflow drops.
 const BATCH: usize = 64;
@@ -29,9 +46,9 @@ impl<A: Admit> FattestDrop<A> {
     ///
     /// # Errors
     /// A limit of zero.
-    pub fn new(limit: Limit, inner: A) -> Result<Self, ConfigError> {
-        require(!limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
-        Ok(FattestDrop { limit, inner })
+    pub fn new(params: &FattestDropParams, inner: A) -> Result<Self, ConfigError> {
+        above_zero("limit", params.limit)?;
+        Ok(FattestDrop { limit: params.limit, inner })
     }
 
     fn is_over(&self, bank: &Bank) -> bool {

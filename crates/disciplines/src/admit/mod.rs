@@ -23,14 +23,14 @@ mod wred;
 
 pub use agent::{Agent, AgentParams};
 pub use average::{Average, Idle, Pace};
-pub use ce_threshold::CeThreshold;
+pub use ce_threshold::{CeThreshold, CeThresholdParams};
 pub use cobalt::{Cobalt, CobaltLaw, CobaltParams, CobaltState};
 pub use codel::{Codel, CodelLaw, CodelParams, CodelState};
 pub use cp_aqm::{CpAqm, CpAqmParams};
 pub use cq_aqm::{AdaptiveParams, CqAqm, CqAqmParams, CqQueueParams, SharesParams};
 pub use curve::{Curve, Gaps, Measure, Signal, Spacing};
 pub use dual_pi2::DualPi2;
-pub use fattest_drop::FattestDrop;
+pub use fattest_drop::{FattestDrop, FattestDropParams};
 pub use gsp::{Gsp, GspParams};
 pub use pi2::{Overload, Pi2, Pi2Law, Pi2Params, Pi2State};
 pub use pie::{DelayEstimation, Pie, PieLaw, PieParams, PieState};
@@ -39,4 +39,6 @@ pub use red::{Red, RedParams};
 pub use shared_tail_drop::{SharedTailDrop, SharedTailDropParams};
 pub use step::{Ramp, Step, StepParams};
 pub use tail_drop::{TailDrop, TailDropParams};
-pub use wred::{DropStrategy, Level, Rio, RioParams, Victim, Wred, WredParams, Wrt, WrtParams};
+pub use wred::{
+    DropStrategy, InProfileParams, Level, Rio, RioParams, Victim, Wred, WredParams, Wrt, WrtParams,
+};

@@ -63,10 +63,10 @@ pub enum Overload {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pi2Params {
-    /// Room in each queue, in packets ("10000p") or bytes ("15MB"); without the packet in
-    /// transmission. Above 0. Default 10000p.
+    /// Room in each queue, or in both queues of `dualpi2` together, in packets ("10000p") or bytes
+    /// ("15MB"); without the packet in transmission. Above 0. Default 10000p.
     pub limit: Limit,
-    /// Target queueing delay; above 0. Default 15ms.
+    /// Target queueing delay, that of the longer wait in `dualpi2`; above 0. Default 15ms.
     pub target: Duration,
     /// Time between updates of the probability (Tupdate); above 0. Default 16ms.
     pub t_update: Duration,
@@ -74,9 +74,12 @@ pub struct Pi2Params {
     pub alpha: f64,
     /// Weight of the delay's change, in 1/s; above 0. Default 819/256.
     pub beta: f64,
-    /// Marking probability of scalable packets, in base probabilities (k); at least 1. Default 2.
+    /// Marking probability of scalable packets, in base probabilities (k); at least 1. Default 2:
+    /// equal rates of CUBIC or Reno and Prague with equal round-trip times.
     pub coupling: f64,
-    /// What happens when marks no longer limit the queue: "drop", or "saturate". Default "drop".
+    /// What happens when marks no longer limit the queue: "drop" (all packets, with the classic
+    /// probability), or "saturate" (mark all scalable ones; the queue grows until it is full).
+    /// Default "drop".
     pub overload: Overload,
     /// Whether signals are spaced evenly (recur() of the RFC) rather than drawn at random. Default
     /// false.

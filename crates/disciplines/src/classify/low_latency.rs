@@ -42,10 +42,11 @@ pub struct LowLatency {
 pub struct LowLatencyParams {
     /// Whether ECT(1) and CE packets are low-latency (L4S). Default true.
     pub ecn: bool,
-    /// DSCPs whose packets are low-latency, such as ["NQB", "EF"]. Default: none.
+    /// DSCPs whose packets are low-latency too, such as ["NQB", "EF"] (RFC 9332, section 2.5.1.1);
+    /// at least one in `nqb`.
     pub dscp: Vec<Codepoint>,
-    /// Queue protection (RFC 9957), which moves packets of flows that build up queue 1 to queue 0:
-    /// {} for the RFC's values, or any of `min_th`, `range`, `critical_ql`, `critical_ql_score`,
+    /// Queue protection (RFC 9957), which moves packets of flows that build up the low-latency queue
+    /// to the other one: {} for the RFC's values, or any of `min_th`, `range`, `critical_ql`, `critical_ql_score`,
     /// `lg_aging`, `buckets`, `attempts` and `max_ql_score`. Default: off.
     pub queue_protection: Option<QueueProtectionParams>,
 }

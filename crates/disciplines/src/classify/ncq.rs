@@ -103,19 +103,20 @@ pub struct NcqParams {
     pub ncqthresh: f64,
     /// Length from which a packet is not small, in bytes (section 3), above 0.
     pub length: Bytes,
-    /// Time over which packets are counted: "lifetime", `{ decaying = "10s" }` or `{ sliding =
-    /// "10s" }`.
+    /// Time over which packets are counted: "lifetime" (the paper's), `{ decaying = "10s" }` or
+    /// `{ sliding = "10s" }`.
     pub window: Window,
-    /// How the threshold limits favour: "threshold" or "probabilistic".
+    /// How the threshold limits favour: "threshold" (the paper's) or "probabilistic".
     pub mode: FavourMode,
     /// Relative increase of the normal packets' mean wait that is accepted, above 0 to 1. If given,
-    /// the threshold is computed from it (D4), and `ncqthresh` is not used. Default: none.
+    /// the threshold is computed from it, and `ncqthresh` is not used. Default: none.
     pub impact: Option<f64>,
     /// Whether pure ACKs are eligible (section 6).
     pub favour_acks: bool,
     /// Whether control packets (SYN, FIN, RST, routing) are eligible (section 6).
     pub favour_control: bool,
-    /// When a packet is non-congestive: "size" or `{ flow = { rate, volume, flows } }`.
+    /// When a packet is non-congestive: "size" (the paper's) or `{ flow = { rate, volume, flows
+    /// } }`.
     pub identify: Identify,
 }
 

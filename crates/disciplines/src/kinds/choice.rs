@@ -1,15 +1,12 @@
-//! Choices of a part that several kinds offer, without the cost of a virtual call.
+//! Choices of a part that several kinds offer. Each choice is a type of its own, so packets do not
+//! pay for it.
 
 use crate::classify::{Class, ClassParams, Dscp, DscpParams, MOST_QUEUES};
-use crate::retune::unchanged;
-use crate::schedule::{
-    Drr, DrrParams, StrictPriority, StrictPriorityParams, Wfq, WfqParams, Wrr, WrrParams,
-};
-use crate::{Classify, Schedule};
-use forebay_core::{Bank, ConfigError, Context, Packet, QueueId, Setting, Time};
+use crate::schedule::{DrrParams, StrictPriorityParams, WeightsParams};
+use crate::{Admit, Classify, Composed, Schedule};
+use forebay_core::{ConfigError, Discipline, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::any::Any;
 
 /// How a kind with queues by class sorts packets.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -21,11 +18,10 @@ pub enum SorterParams {
     Dscp(DscpParams),
 }
 
-/// By class or by codepoint.
-#[derive(PartialEq)]
-pub(super) enum Sorter {
-    Class(Class),
-    Dscp(Dscp),
+impl Default for SorterParams {
+    fn default() -> Self {
+        SorterParams::Class(ClassParams::default())
+    }
 }
 
 impl SorterParams {
@@ -45,46 +41,44 @@ impl SorterParams {
     }
 }
 
-impl Sorter {
+/// The queues of a kind that sorts packets by class.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClassesParams {
+    /// How packets are sorted: `{ kind = "class", queues = 2 }`, or `{ kind = "dscp" }`, which reads
+    /// the precedence too. Under strict priority, higher queues are served first. Default: by class,
+    /// with as many queues as the other parameters have entries, or 2.
+    pub classify: Option<SorterParams>,
+}
+
+impl ClassesParams {
+    /// Fills in `queues` queues by class, if nothing else is given. Returns the number of queues.
+    pub(super) fn resolve(&mut self, queues: usize) -> usize {
+        self.classify.get_or_insert(SorterParams::by_class(queues)).queues()
+    }
+
+    /// The discipline of the classifier, and of the other two parts for its number of queues.
+    ///
     /// # Errors
-    /// Errors of the part, within `classify`.
-    pub(super) fn new(params: &Option<SorterParams>) -> Result<Self, ConfigError> {
-        match params {
-            None => Class::new(&ClassParams::default()).map(Sorter::Class),
-            Some(SorterParams::Class(params)) => Class::new(params).map(Sorter::Class),
-            Some(SorterParams::Dscp(params)) => Dscp::new(params).map(Sorter::Dscp),
+    /// Errors of the classifier, within `classify`, or those of `rest`.
+    pub(super) fn compose<A: Admit + 'static, S: Schedule>(
+        &self,
+        rest: impl FnOnce(usize) -> Result<(A, S), ConfigError>,
+    ) -> Result<Box<dyn Discipline>, ConfigError> {
+        match self.classify.clone().unwrap_or_default() {
+            SorterParams::Class(params) => compose(Class::new(&params), rest),
+            SorterParams::Dscp(params) => compose(Dscp::new(&params), rest),
         }
-        .map_err(|error| error.within("classify"))
     }
 }
 
-impl Classify for Sorter {
-    #[inline]
-    fn mark(&self, packet: &mut Packet) {
-        if let Sorter::Dscp(dscp) = self {
-            dscp.mark(packet);
-        }
-    }
-
-    #[inline]
-    fn queues(&self) -> usize {
-        match self {
-            Sorter::Class(class) => class.queues(),
-            Sorter::Dscp(dscp) => dscp.queues(),
-        }
-    }
-
-    #[inline]
-    fn classify(&mut self, packet: &Packet, bank: &Bank, cx: &mut Context) -> QueueId {
-        match self {
-            Sorter::Class(class) => class.classify(packet, bank, cx),
-            Sorter::Dscp(dscp) => dscp.classify(packet, bank, cx),
-        }
-    }
-
-    fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
-        unchanged(self, fresh)
-    }
+fn compose<C: Classify, A: Admit + 'static, S: Schedule>(
+    classify: Result<C, ConfigError>,
+    rest: impl FnOnce(usize) -> Result<(A, S), ConfigError>,
+) -> Result<Box<dyn Discipline>, ConfigError> {
+    let classify = classify.map_err(|error| error.within("classify"))?;
+    let (admit, schedule) = rest(classify.queues())?;
+    Ok(Box::new(Composed::new(classify, admit, schedule)))
 }
 
 /// How a kind whose admission works over any scheduler serves its queues.
@@ -94,11 +88,11 @@ pub enum ServerParams {
     /// The highest queue that holds packets.
     StrictPriority(StrictPriorityParams),
     /// Weighted round robin by packets.
-    Wrr(WrrParams),
+    Wrr(WeightsParams),
     /// Deficit round robin, by bytes.
     Drr(DrrParams),
     /// Weighted fair queuing, by bytes.
-    Wfq(WfqParams),
+    Wfq(WeightsParams),
 }
 
 impl Default for ServerParams {
@@ -112,63 +106,17 @@ impl ServerParams {
     pub(super) fn resolve(&mut self, queues: usize, setting: &Setting) {
         match self {
             ServerParams::StrictPriority(_) => {}
-            ServerParams::Wrr(params) => params.resolve(queues),
+            ServerParams::Wrr(params) | ServerParams::Wfq(params) => params.resolve(queues),
             ServerParams::Drr(params) => params.resolve(queues, setting.mtu),
-            ServerParams::Wfq(params) => params.resolve(queues),
         }
     }
 }
 
-/// Strict priority, one of the round robins, or weighted fair queuing.
-pub(super) enum Server {
-    StrictPriority(StrictPriority),
-    Wrr(Wrr),
-    Drr(Drr),
-    Wfq(Wfq),
-}
-
-impl Server {
-    /// # Errors
-    /// Errors of the part, within `schedule`.
-    pub(super) fn new(params: &ServerParams, queues: usize) -> Result<Self, ConfigError> {
-        match params {
-            ServerParams::StrictPriority(_) => Ok(Server::StrictPriority(StrictPriority)),
-            ServerParams::Wrr(params) => Wrr::new(params, queues).map(Server::Wrr),
-            ServerParams::Drr(params) => Drr::new(params, queues).map(Server::Drr),
-            ServerParams::Wfq(params) => Wfq::new(params, queues).map(Server::Wfq),
-        }
-        .map_err(|error| error.within("schedule"))
-    }
-}
-
-impl Schedule for Server {
-    #[inline]
-    fn joined(&mut self, queue: QueueId, bank: &Bank) {
-        match self {
-            Server::StrictPriority(server) => server.joined(queue, bank),
-            Server::Wrr(server) => server.joined(queue, bank),
-            Server::Drr(server) => server.joined(queue, bank),
-            Server::Wfq(server) => server.joined(queue, bank),
-        }
-    }
-
-    #[inline]
-    fn next(&mut self, bank: &Bank) -> Option<QueueId> {
-        match self {
-            Server::StrictPriority(server) => server.next(bank),
-            Server::Wrr(server) => server.next(bank),
-            Server::Drr(server) => server.next(bank),
-            Server::Wfq(server) => server.next(bank),
-        }
-    }
-
-    #[inline]
-    fn served(&mut self, queue: QueueId, len: u32, bank: &Bank) {
-        match self {
-            Server::StrictPriority(server) => server.served(queue, len, bank),
-            Server::Wrr(server) => server.served(queue, len, bank),
-            Server::Drr(server) => server.served(queue, len, bank),
-            Server::Wfq(server) => server.served(queue, len, bank),
-        }
-    }
+/// The scheduler of such a kind.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServiceParams {
+    /// Who is served next: `{ kind = "strict-priority" }` (default), `{ kind = "wrr", weights =
+    /// [...] }`, `{ kind = "drr", weights = [...] }` or `{ kind = "wfq", weights = [...] }`.
+    pub schedule: ServerParams,
 }

@@ -2,67 +2,30 @@
 //!
 //! [`crate::admit::CqAqm`] explains the rule, its generalisation and what it guarantees.
 
-use super::choice::{Server, ServerParams, Sorter, SorterParams};
-use crate::admit::{self, AdaptiveParams, CqQueueParams, SharesParams};
+use super::choice::{ClassesParams, ServerParams, ServiceParams};
+use crate::Schedule;
+use crate::admit::{self, CqQueueParams};
 use crate::classify::check_queues;
-use crate::{Classify, Composed};
-use forebay_core::{ConfigError, Discipline, Named, Setting};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::schedule::{Drr, StrictPriority, Wfq, Wrr};
+use forebay_core::{ConfigError, Discipline, Named, Setting, compose};
 
 /// Queues by class with cross-queue precedence.
 pub struct CqAqm;
 
-/// Parameters of `cq-aqm`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CqAqmParams {
-    /// Number of precedences (P), 2 to 8; packets with a higher one count as the highest.
-    pub precedences: u8,
-    /// How packets are sorted: `{ kind = "class", queues = 2 }`, or `{ kind = "dscp" }`, which
-    /// reads the precedence too. Default: by class, class q joins queue q, those beyond the
-    /// highest.
-    pub classify: Option<SorterParams>,
-    /// One entry for each queue, lowest first, 1 to 256.
-    /// Default: the paper's mixed experiment (section IV), low { limit = "750p", local = 500,
-    /// non_local = 650 } and high { limit = "10p", local = 7 }; 10 is ours, for the paper does not
-    /// give B_high.
-    pub queues: Vec<CqQueueParams>,
-    /// Thresholds of the queues that give no `local`, from two or three numbers, as shares of
-    /// each queue's room: `{ local = 0.6, non_local = 0.8 }`.
-    pub thresholds: Option<SharesParams>,
-    /// Thresholds that follow the traffic: `{ target = 0.001 }`. Those of p = 0 are the initial
-    /// values.
-    pub adaptive: Option<AdaptiveParams>,
-    /// Who is served next: `{ kind = "strict-priority" }` (default), `{ kind = "wrr", weights =
-    /// [...] }`, `{ kind = "drr", weights = [...] }` or `{ kind = "wfq", weights = [...] }`.
-    pub schedule: ServerParams,
-}
-
-impl Default for CqAqmParams {
-    fn default() -> Self {
-        let low = CqQueueParams::new(750, Some(500), Some(650));
-        let high = CqQueueParams::new(10, Some(7), None);
-        let precedences = admit::CqAqmParams::default().precedences;
-        CqAqmParams {
-            precedences,
-            classify: None,
-            queues: vec![low, high],
-            thresholds: None,
-            adaptive: None,
-            schedule: ServerParams::default(),
-        }
-    }
-}
-
-impl CqAqmParams {
-    fn admit(&self) -> admit::CqAqmParams {
-        admit::CqAqmParams {
-            precedences: self.precedences,
-            queues: self.queues.clone(),
-            thresholds: self.thresholds.clone(),
-            adaptive: self.adaptive.clone(),
-        }
+compose! {
+    /// Parameters of `cq-aqm`. By default the queues are those of the paper's mixed experiment
+    /// (section IV): low { limit = "750p", local = 500, non_local = 650 } and high { limit = "10p",
+    /// local = 7 }. The 10 is ours, because the paper does not give B_high.
+    pub struct CqAqmParams {
+        classes: ClassesParams = ClassesParams::default(),
+        rule: admit::CqAqmParams = admit::CqAqmParams {
+            queues: vec![
+                CqQueueParams::new(750, Some(500), Some(650)),
+                CqQueueParams::new(10, Some(7), None),
+            ],
+            ..admit::CqAqmParams::default()
+        },
+        service: ServiceParams = ServiceParams::default(),
     }
 }
 
@@ -74,20 +37,31 @@ impl Named for CqAqm {
     type Params = CqAqmParams;
 
     fn resolve(params: &mut CqAqmParams, setting: &Setting) {
-        let queues = params.queues.len();
-        let mut admit = params.admit();
-        admit.resolve(queues);
-        params.queues = admit.queues;
-        params.classify.get_or_insert(SorterParams::by_class(queues));
-        params.schedule.resolve(queues, setting);
+        let queues = params.rule.queues.len();
+        params.rule.resolve(queues);
+        params.classes.resolve(queues);
+        params.service.schedule.resolve(queues, setting);
     }
 
     fn build(params: &CqAqmParams, _: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
-        check_queues(params.queues.len())?;
-        let classify = Sorter::new(&params.classify)?;
-        let queues = classify.queues();
-        let admit = admit::CqAqm::new(&params.admit(), queues)?;
-        let server = Server::new(&params.schedule, queues)?;
-        Ok(Box::new(Composed::new(classify, admit, server)))
+        check_queues(params.rule.queues.len())?;
+        match &params.service.schedule {
+            ServerParams::StrictPriority(_) => served(params, |_| Ok(StrictPriority)),
+            ServerParams::Wrr(server) => served(params, |queues| Wrr::new(server, queues)),
+            ServerParams::Drr(server) => served(params, |queues| Drr::new(server, queues)),
+            ServerParams::Wfq(server) => served(params, |queues| Wfq::new(server, queues)),
+        }
     }
+}
+
+/// The discipline with the scheduler that `server` builds for a number of queues.
+fn served<S: Schedule>(
+    params: &CqAqmParams,
+    server: impl FnOnce(usize) -> Result<S, ConfigError>,
+) -> Result<Box<dyn Discipline>, ConfigError> {
+    params.classes.compose(|queues| {
+        let admit = admit::CqAqm::new(&params.rule, queues)?;
+        let server = server(queues).map_err(|error| error.within("schedule"))?;
+        Ok((admit, server))
+    })
 }

@@ -35,35 +35,30 @@
 //! Cost: that of PI2, and a comparison of both queues' lengths.
 
 use crate::Composed;
-use crate::admit::{self, Overload, Pi2Law, Pi2Params, Ramp, Recur, StepParams};
-use crate::classify::{LowLatency, LowLatencyParams, QueueProtectionParams};
+use crate::admit::{self, Pi2Law, Pi2Params, Ramp, Recur, StepParams};
+use crate::classify::{LowLatency, LowLatencyParams};
 use crate::schedule::{ClassicProtection, ClassicProtectionParams};
-use forebay_core::config::require;
-use forebay_core::{Codepoint, Conduct, ConfigError, Discipline, Duration, Limit, Named, Setting};
+use forebay_core::config::above_zero;
+use forebay_core::{Conduct, ConfigError, Discipline, Duration, Named, Setting, compose};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A classic and a low-latency queue with coupled AQMs.
 pub struct DualPi2;
 
-/// Parameters of DualPI2.
+compose! {
+    /// Parameters of DualPI2.
+    pub struct DualPi2Params {
+        pi2: Pi2Params = Pi2Params::default(),
+        low_latency: StepAndShareParams = StepAndShareParams::default(),
+        classify: LowLatencyParams = LowLatencyParams::default() => fixed ["ecn"],
+    }
+}
+
+/// How the low-latency queue is marked and served.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct DualPi2Params {
-    /// Room in both queues together, in packets ("10000p") or bytes ("15MB"); without the packet in
-    /// transmission. Above 0. Default 10000p.
-    pub limit: Limit,
-    /// Target delay of the classic queue; above 0. Default 15ms.
-    pub target: Duration,
-    /// Time between updates of the probability (Tupdate); above 0. Default 16ms.
-    pub t_update: Duration,
-    /// Weight of the distance from the target, in 1/s; above 0. Default 41/256.
-    pub alpha: f64,
-    /// Weight of the delay's change, in 1/s; above 0. Default 819/256.
-    pub beta: f64,
-    /// Marking probability of low-latency packets, in base probabilities (k); at least 1. Default
-    /// 2: equal rates of CUBIC or Reno and Prague with equal round-trip times.
-    pub coupling: f64,
+pub struct StepAndShareParams {
     /// Waiting time above which low-latency packets are marked whatever the classic queue does
     /// (minTh). Default 1ms.
     pub step_threshold: Duration,
@@ -71,45 +66,18 @@ pub struct DualPi2Params {
     pub step_range: Duration,
     /// Packets that must stay behind in the low-latency queue for such a mark (Th_len). Default 0.
     pub step_packets: u32,
-    /// What happens when marks no longer limit the queue: "drop" (all packets, with the classic
-    /// probability), or "saturate" (mark all scalable ones; the queue grows until it is full).
-    /// Default "drop".
-    pub overload: Overload,
     /// Share of the link that the classic queue has while both wait, 0 to 1. Default 0.1.
     pub classic_protection: f64,
-    /// DSCPs whose packets join the low-latency queue too, such as ["NQB"] (RFC 9332, section
-    /// 2.5.1.1). Default: none.
-    pub dscp: Vec<Codepoint>,
-    /// Queue protection (RFC 9957), which moves packets of flows that build up the low-latency
-    /// queue to the classic one: {} for the RFC's values, or any of `min_th`, `range`,
-    /// `critical_ql`, `critical_ql_score`, `lg_aging`, `buckets`, `attempts` and `max_ql_score`.
-    /// Default: off.
-    pub queue_protection: Option<QueueProtectionParams>,
-    /// Whether signals are spaced evenly (recur() of the RFC) rather than drawn at random. Default
-    /// false.
-    pub derandomize: bool,
 }
 
-impl Default for DualPi2Params {
+impl Default for StepAndShareParams {
     fn default() -> Self {
-        let Pi2Params { limit, target, t_update, alpha, beta, coupling, overload, derandomize } =
-            Pi2Params::default();
         let step = StepParams::default();
-        DualPi2Params {
-            limit,
-            target,
-            t_update,
-            alpha,
-            beta,
-            coupling,
+        StepAndShareParams {
             step_threshold: step.threshold,
             step_range: step.range,
             step_packets: step.packets,
-            overload,
             classic_protection: ClassicProtectionParams::default().share,
-            dscp: Vec::new(),
-            queue_protection: None,
-            derandomize,
         }
     }
 }
@@ -126,20 +94,15 @@ impl Named for DualPi2 {
         params: &DualPi2Params,
         setting: &Setting,
     ) -> Result<Box<dyn Discipline>, ConfigError> {
-        let DualPi2Params { limit, target, t_update, alpha, beta, coupling, overload, .. } =
-            *params;
-        let derandomize = params.derandomize;
-        require(!limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
-        let pi2 =
-            Pi2Params { limit, target, t_update, alpha, beta, coupling, overload, derandomize };
-        let law = Pi2Law::new(&pi2, setting)?;
-        let ramp = Ramp::new(params.step_threshold, params.step_range, params.step_packets);
-        let schedule =
-            ClassicProtection::new(params.classic_protection, "classic_protection", setting)?;
-        let (dscp, queue_protection) = (params.dscp.clone(), params.queue_protection.clone());
-        let classify = LowLatencyParams { ecn: true, dscp, queue_protection };
-        let classify = LowLatency::new(&classify, setting)?;
-        let admit = admit::DualPi2::new(limit, law, ramp, Recur::new(derandomize));
+        let DualPi2Params { pi2, low_latency, classify } = params;
+        let StepAndShareParams { step_threshold, step_range, step_packets, classic_protection } =
+            *low_latency;
+        above_zero("limit", pi2.limit)?;
+        let law = Pi2Law::new(pi2, setting)?;
+        let ramp = Ramp::new(step_threshold, step_range, step_packets);
+        let schedule = ClassicProtection::new(classic_protection, "classic_protection", setting)?;
+        let classify = LowLatency::new(classify, setting)?;
+        let admit = admit::DualPi2::new(pi2.limit, law, ramp, Recur::new(pi2.derandomize));
         Ok(Box::new(Composed::new(classify, admit, schedule)))
     }
 }

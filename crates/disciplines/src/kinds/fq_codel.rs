@@ -9,63 +9,29 @@
 //! Source: RFC 8290. Deviations are those of the parts. Cost: that of CoDel and the fair scheduler;
 //! memory for every queue's state.
 
-use crate::admit::{CeThreshold, Codel, CodelParams, FattestDrop};
+use crate::admit::{
+    CeThreshold, CeThresholdParams, Codel, CodelParams, FattestDrop, FattestDropParams,
+};
 use crate::classify::{FlowHash, FlowHashParams};
 use crate::schedule::{Fair, FairParams};
 use crate::{Classify, Composed};
-use forebay_core::{Bytes, ConfigError, Discipline, Duration, Limit, Named, Setting};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Discipline, Limit, Named, Setting, compose};
 
 /// Flow queues under CoDel.
 pub struct FqCodel;
 
-/// Parameters of FQ-CoDel.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct FqCodelParams {
-    /// Room in all queues together, in packets ("10240p") or bytes ("15MB"); above 0. Default
-    /// 10240p (RFC 8290, section 5.2.1).
-    pub limit: Limit,
-    /// Number of queues, 1 to 65536. Default 1024 (section 5.2.2).
-    pub queues: u32,
-    /// Perturbation of the hash over flows; any whole number. Default 0.
-    pub salt: u64,
-    /// Bytes that a queue may send in each round; above 0. Default 1514B (section 5.2.3).
-    pub quantum: Bytes,
-    /// Acceptable standing delay of a queue (TARGET of CoDel); above 0, below `interval`. Default
-    /// 5ms (section 5.2.5).
-    pub target: Duration,
-    /// Time for which a queue's delay must stay above the target before the first drop (INTERVAL
-    /// of CoDel). Default 100ms (section 5.2.4).
-    pub interval: Duration,
-    /// Whether packets of ECN-capable transports are marked rather than dropped. Default true
-    /// (section 5.2.6).
-    pub ecn: bool,
-    /// Waiting time above which packets of ECN-capable transports are marked regardless of CoDel's
-    /// state, a step for scalable senders (Linux's ce_threshold). Default: none.
-    pub ce_threshold: Option<Duration>,
-    /// Whether that threshold is for L4S packets, ECT(1) or CE, alone. Default false.
-    pub ce_threshold_l4s: bool,
-}
-
-impl Default for FqCodelParams {
-    fn default() -> Self {
-        let CodelParams { target, interval, .. } = CodelParams::default();
-        let FlowHashParams { queues, salt } = FlowHashParams::default();
-        let FairParams { quantum } = FairParams::default();
-        let limit = Limit::Packets(10_240);
-        FqCodelParams {
-            limit,
-            queues,
-            salt,
-            quantum,
-            target,
-            interval,
+compose! {
+    /// Parameters of FQ-CoDel.
+    pub struct FqCodelParams {
+        room: FattestDropParams = FattestDropParams::default(),
+        hash: FlowHashParams = FlowHashParams::default(),
+        fair: FairParams = FairParams::default(),
+        codel: CodelParams = CodelParams {
+            limit: Limit::Packets(u32::MAX),
             ecn: true,
-            ce_threshold: None,
-            ce_threshold_l4s: false,
-        }
+            ..CodelParams::default()
+        } => fixed ["limit", "ce_threshold"],
+        marks: CeThresholdParams = CeThresholdParams::default(),
     }
 }
 
@@ -80,17 +46,11 @@ impl Named for FqCodel {
         params: &FqCodelParams,
         setting: &Setting,
     ) -> Result<Box<dyn Discipline>, ConfigError> {
-        let FqCodelParams { limit, queues, salt, quantum, target, interval, ecn, .. } = *params;
-        let classify = FlowHash::new(&FlowHashParams { queues, salt })?;
+        let classify = FlowHash::new(&params.hash)?;
         let inner = Setting { queues: classify.queues(), ..*setting };
-        let unlimited = Limit::Packets(u32::MAX);
-        let codel = Codel::new(
-            &CodelParams { limit: unlimited, target, interval, ecn, ..CodelParams::default() },
-            &inner,
-        )?;
-        let marked = CeThreshold::new(params.ce_threshold, params.ce_threshold_l4s, codel);
-        let schedule = Fair::new(&FairParams { quantum }, &inner)?;
-        Ok(Box::new(Composed::new(classify, FattestDrop::new(limit, marked)?, schedule)))
+        let marked = CeThreshold::new(&params.marks, Codel::new(&params.codel, &inner)?);
+        let admit = FattestDrop::new(&params.room, marked)?;
+        Ok(Box::new(Composed::new(classify, admit, Fair::new(&params.fair, &inner)?)))
     }
 }
 

@@ -8,77 +8,27 @@
 //!
 //! Cost: that of PIE and the fair scheduler; memory for every queue's state.
 
-use crate::admit::{CeThreshold, DelayEstimation, FattestDrop, Pie, PieParams};
+use crate::admit::{
+    CeThreshold, CeThresholdParams, FattestDrop, FattestDropParams, Pie, PieParams,
+};
 use crate::classify::{FlowHash, FlowHashParams};
 use crate::schedule::{Fair, FairParams};
 use crate::{Classify, Composed};
-use forebay_core::{Bytes, ConfigError, Discipline, Duration, Limit, Named, Setting};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Discipline, Limit, Named, Setting, compose};
 
 /// Flow queues under PIE.
 pub struct FqPie;
 
-/// Parameters of FQ-PIE. Delays are learnt from timestamps: a queue's departure rate is that of
-/// the scheduler's rounds, not of the link.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct FqPieParams {
-    /// Room in all queues together, in packets ("10240p") or bytes ("15MB"); above 0. Default
-    /// 10240p.
-    pub limit: Limit,
-    /// Number of queues, 1 to 65536. Default 1024.
-    pub queues: u32,
-    /// Perturbation of the hash over flows; any whole number. Default 0.
-    pub salt: u64,
-    /// Bytes that a queue may send in each round; above 0. Default 1514B.
-    pub quantum: Bytes,
-    /// Target queueing delay (QDELAY_REF); above 0. Default 15ms (RFC 8033, section 4.2).
-    pub target: Duration,
-    /// Time between updates of the probability (T_UPDATE); above 0. Default 15ms.
-    pub t_update: Duration,
-    /// Weight of the distance from the target, in 1/s; above 0. Default 0.125.
-    pub alpha: f64,
-    /// Weight of the delay's change, in 1/s; above 0. Default 1.25.
-    pub beta: f64,
-    /// Time without drops after a calm period (MAX_BURST). Default 150ms.
-    pub max_burst: Duration,
-    /// Whether packets of ECN-capable transports are marked rather than dropped while the
-    /// probability is below `mark_ecnth`. Default false.
-    pub ecn: bool,
-    /// Drop probability from which marks give way to drops (MAX_ECNTH), 0 to 1. Default 0.1.
-    pub mark_ecnth: f64,
-    /// Whether drops that come too close together or too far apart are avoided (section 5.4).
-    /// Default true.
-    pub derandomize: bool,
-    /// Waiting time above which packets of ECN-capable transports are marked regardless of CoDel's
-    /// state, a step for scalable senders (Linux's ce_threshold). Default: none.
-    pub ce_threshold: Option<Duration>,
-    /// Whether that threshold is for L4S packets, ECT(1) or CE, alone. Default false.
-    pub ce_threshold_l4s: bool,
-}
-
-impl Default for FqPieParams {
-    fn default() -> Self {
-        let pie = PieParams::default();
-        let FlowHashParams { queues, salt } = FlowHashParams::default();
-        let FairParams { quantum } = FairParams::default();
-        FqPieParams {
-            limit: Limit::Packets(10_240),
-            queues,
-            salt,
-            quantum,
-            target: pie.target,
-            t_update: pie.t_update,
-            alpha: pie.alpha,
-            beta: pie.beta,
-            max_burst: pie.max_burst,
-            ecn: pie.ecn,
-            mark_ecnth: pie.mark_ecnth,
-            derandomize: pie.derandomize,
-            ce_threshold: None,
-            ce_threshold_l4s: false,
-        }
+compose! {
+    /// Parameters of FQ-PIE. Delays are learnt from timestamps: a queue's departure rate is that of
+    /// the scheduler's rounds, not of the link.
+    pub struct FqPieParams {
+        room: FattestDropParams = FattestDropParams::default(),
+        hash: FlowHashParams = FlowHashParams::default(),
+        fair: FairParams = FairParams::default(),
+        pie: PieParams = PieParams { limit: Limit::Packets(u32::MAX), ..PieParams::default() }
+            => fixed ["limit", "delay_estimation"],
+        marks: CeThresholdParams = CeThresholdParams::default(),
     }
 }
 
@@ -90,26 +40,11 @@ impl Named for FqPie {
     type Params = FqPieParams;
 
     fn build(params: &FqPieParams, setting: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
-        let FqPieParams { limit, queues, salt, quantum, .. } = *params;
-        let classify = FlowHash::new(&FlowHashParams { queues, salt })?;
+        let classify = FlowHash::new(&params.hash)?;
         let inner = Setting { queues: classify.queues(), ..*setting };
-        let pie = PieParams {
-            limit: Limit::Packets(u32::MAX),
-            target: params.target,
-            t_update: params.t_update,
-            alpha: params.alpha,
-            beta: params.beta,
-            max_burst: params.max_burst,
-            ecn: params.ecn,
-            mark_ecnth: params.mark_ecnth,
-            delay_estimation: DelayEstimation::Timestamp,
-            derandomize: params.derandomize,
-        };
-        let pie = Pie::new(&pie, &inner)?;
-        let marked = CeThreshold::new(params.ce_threshold, params.ce_threshold_l4s, pie);
-        let admit = FattestDrop::new(limit, marked)?;
-        let schedule = Fair::new(&FairParams { quantum }, &inner)?;
-        Ok(Box::new(Composed::new(classify, admit, schedule)))
+        let marked = CeThreshold::new(&params.marks, Pie::new(&params.pie, &inner)?);
+        let admit = FattestDrop::new(&params.room, marked)?;
+        Ok(Box::new(Composed::new(classify, admit, Fair::new(&params.fair, &inner)?)))
     }
 }
 

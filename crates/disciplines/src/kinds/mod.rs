@@ -16,15 +16,15 @@ mod prio;
 mod wrr;
 
 pub use cake::{AckFilter, Cake, CakeParams, Diffserv, Framing, Isolation};
-pub use choice::{ServerParams, SorterParams};
+pub use choice::{ClassesParams, ServerParams, ServiceParams, SorterParams};
 pub use cq_aqm::{CqAqm, CqAqmParams};
 pub use drr::{Drr, DrrParams};
-pub use dualpi2::{DualPi2, DualPi2Params};
+pub use dualpi2::{DualPi2, DualPi2Params, StepAndShareParams};
 pub use fifo::Fifo;
 pub use fq_codel::{FqCodel, FqCodelParams};
 pub use fq_pie::{FqPie, FqPieParams};
 pub use htb::{Htb, HtbClassParams, HtbParams};
 pub use ncq::{Ncq, NcqParams};
-pub use nqb::{Nqb, NqbParams};
+pub use nqb::{Nqb, NqbParams, RoomsParams};
 pub use prio::{Prio, PrioParams};
 pub use wrr::{Wrr, WrrParams};

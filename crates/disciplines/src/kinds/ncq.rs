@@ -9,75 +9,18 @@
 //! queue of ns-2, with which the paper was simulated.
 
 use crate::admit::{SharedTailDrop, SharedTailDropParams};
-use crate::classify::{self, FavourMode, Identify, NcqParams as FavourParams, Window};
-use crate::{Composed, schedule};
-use forebay_core::{Bytes, Conduct, ConfigError, Discipline, Limit, Named, Setting};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::{Composed, classify, schedule};
+use forebay_core::{Conduct, ConfigError, Discipline, Named, Setting, compose};
 
 /// A shared buffer with a high queue for small, rare packets.
 pub struct Ncq;
 
-/// Parameters of `ncq`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct NcqParams {
-    /// Room for both queues together, in packets ("100p") or bytes. Above 0.
-    pub limit: Limit,
-    /// Whether a favoured packet that finds the buffer full takes the place of the last normal one.
-    pub push_out: bool,
-    /// Largest favoured share of all received packets (ncqthresh, section 3), 0 to 1; typically
-    /// 0.01 to 0.05.
-    pub ncqthresh: f64,
-    /// Length from which a packet is not small, in bytes (section 3), above 0.
-    pub length: Bytes,
-    /// Time over which packets are counted: "lifetime" (the paper's), `{ decaying = "10s" }` or
-    /// `{ sliding = "10s" }`.
-    pub window: Window,
-    /// How the threshold limits favour: "threshold" (the paper's) or "probabilistic".
-    pub mode: FavourMode,
-    /// Relative increase of the normal packets' mean wait that is accepted, above 0 to 1. If given,
-    /// the threshold is computed from it, and `ncqthresh` is not used. Default: none.
-    pub impact: Option<f64>,
-    /// Whether pure ACKs are eligible (section 6).
-    pub favour_acks: bool,
-    /// Whether control packets (SYN, FIN, RST, routing) are eligible (section 6).
-    pub favour_control: bool,
-    /// When a packet is non-congestive: "size" (the paper's) or `{ flow = { rate, volume, flows
-    /// } }`.
-    pub identify: Identify,
-}
-
-impl Default for NcqParams {
-    fn default() -> Self {
-        let favour = FavourParams::default();
-        NcqParams {
-            limit: SharedTailDropParams::default().limit,
-            push_out: false,
-            ncqthresh: favour.ncqthresh,
-            length: favour.length,
-            window: favour.window,
-            mode: favour.mode,
-            impact: favour.impact,
-            favour_acks: favour.favour_acks,
-            favour_control: favour.favour_control,
-            identify: favour.identify,
-        }
-    }
-}
-
-impl NcqParams {
-    fn favour(&self) -> FavourParams {
-        FavourParams {
-            ncqthresh: self.ncqthresh,
-            length: self.length,
-            window: self.window,
-            mode: self.mode,
-            impact: self.impact,
-            favour_acks: self.favour_acks,
-            favour_control: self.favour_control,
-            identify: self.identify,
-        }
+compose! {
+    /// Parameters of `ncq`. With `push_out`, a favoured packet that finds the buffer full takes the
+    /// place of the last normal one.
+    pub struct NcqParams {
+        buffer: SharedTailDropParams = SharedTailDropParams::default(),
+        favour: classify::NcqParams = classify::NcqParams::default(),
     }
 }
 
@@ -90,11 +33,8 @@ impl Named for Ncq {
     type Params = NcqParams;
 
     fn build(params: &NcqParams, _: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
-        let classify = classify::Ncq::new(&params.favour())?;
-        let admit = SharedTailDrop::new(&SharedTailDropParams {
-            limit: params.limit,
-            push_out: params.push_out,
-        })?;
+        let classify = classify::Ncq::new(&params.favour)?;
+        let admit = SharedTailDrop::new(&params.buffer)?;
         Ok(Box::new(Composed::new(classify, admit, schedule::StrictPriority)))
     }
 }

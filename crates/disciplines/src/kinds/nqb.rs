@@ -30,12 +30,12 @@
 
 use crate::Composed;
 use crate::admit::{TailDrop, TailDropParams};
-use crate::classify::{LowLatency, LowLatencyParams, QueueProtectionParams};
+use crate::classify::{LowLatency, LowLatencyParams};
 use crate::one_or_each::OneOrEach;
-use crate::schedule::{self, DrrParams};
-use forebay_core::config::require;
+use crate::schedule::{Drr, DrrParams};
+use forebay_core::config::{above_zero, require};
 use forebay_core::{
-    Bytes, Codepoint, Conduct, ConfigError, Discipline, Duration, Limit, Named, Setting,
+    Bytes, Conduct, ConfigError, Discipline, Duration, Limit, Named, Setting, compose,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,39 +43,34 @@ use serde::{Deserialize, Serialize};
 /// A shallow queue for NQB traffic beside the default one.
 pub struct Nqb;
 
-/// Parameters of `nqb`.
+compose! {
+    /// Parameters of `nqb`. The shallow queue is queue 1, and its packets are the low-latency ones.
+    pub struct NqbParams {
+        classify: LowLatencyParams = LowLatencyParams {
+            ecn: false,
+            dscp: vec!["NQB".parse().expect("it has a name")],
+            queue_protection: None,
+        } => fixed ["ecn"],
+        rooms: RoomsParams = RoomsParams::default(),
+        round: DrrParams = DrrParams { weights: vec![1, 1], quantum: None },
+    }
+}
+
+/// Room in the two queues.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct NqbParams {
-    /// DSCPs whose packets join the shallow queue, at least one. Default ["NQB"], which is 45.
-    pub dscp: Vec<Codepoint>,
+pub struct RoomsParams {
     /// Room in the default queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
     /// transmission. Above 0. Default 1000p.
     pub limit: Limit,
     /// Room in the shallow queue, in the same units. Default: what the link sends in 10 ms, or two
     /// of the largest packets.
     pub nqb_limit: Option<Limit>,
-    /// Quanta in a round of the default and the shallow queue; 1 to 65535 each. Default [1, 1].
-    pub weights: Vec<u32>,
-    /// Bytes that a weight of 1 may send in a round, above 0 to 4 GiB. Default: the link's largest
-    /// packet.
-    pub quantum: Option<Bytes>,
-    /// Queue protection (RFC 9957), which moves packets of flows that build up the shallow queue to
-    /// the default one: {} for the RFC's values, or any of `min_th`, `range`, `critical_ql`,
-    /// `critical_ql_score`, `lg_aging`, `buckets`, `attempts` and `max_ql_score`. Default: off.
-    pub queue_protection: Option<QueueProtectionParams>,
 }
 
-impl Default for NqbParams {
+impl Default for RoomsParams {
     fn default() -> Self {
-        NqbParams {
-            dscp: vec!["NQB".parse().expect("it has a name")],
-            limit: Limit::Packets(1000),
-            nqb_limit: None,
-            weights: vec![1, 1],
-            quantum: None,
-            queue_protection: None,
-        }
+        RoomsParams { limit: Limit::Packets(1000), nqb_limit: None }
     }
 }
 
@@ -91,21 +86,19 @@ impl Named for Nqb {
     fn resolve(params: &mut NqbParams, setting: &Setting) {
         let shallow = setting.rate.bytes_in(Duration::from_millis(10)) as u64;
         let least = 2 * u64::from(setting.mtu);
-        params.nqb_limit.get_or_insert(Limit::Bytes(shallow.max(least)));
-        params.quantum.get_or_insert(Bytes(u64::from(setting.mtu)));
+        params.rooms.nqb_limit.get_or_insert(Limit::Bytes(shallow.max(least)));
+        params.round.quantum.get_or_insert(Bytes(u64::from(setting.mtu)));
     }
 
     fn build(params: &NqbParams, setting: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
-        let NqbParams { dscp, limit, nqb_limit, weights, quantum, queue_protection } =
-            params.clone();
-        require(!dscp.is_empty(), "dscp", || "must name a codepoint".into())?;
+        let RoomsParams { limit, nqb_limit } = params.rooms;
+        require(!params.classify.dscp.is_empty(), "dscp", || "must name a codepoint".into())?;
         let shallow = nqb_limit.unwrap_or(limit);
-        require(!shallow.is_zero(), "nqb_limit", || "must be above 0, got \"0\"".into())?;
+        above_zero("nqb_limit", shallow)?;
         let limit = OneOrEach::Each(vec![limit, shallow]);
-        let classify = LowLatencyParams { ecn: false, dscp, queue_protection };
-        let classify = LowLatency::new(&classify, setting)?;
+        let classify = LowLatency::new(&params.classify, setting)?;
         let admit = TailDrop::new(&TailDropParams { limit }, 2)?;
-        let schedule = schedule::Drr::new(&DrrParams { weights, quantum }, 2)?;
+        let schedule = Drr::new(&params.round, 2)?;
         Ok(Box::new(Composed::new(classify, admit, schedule)))
     }
 }

@@ -1,34 +1,19 @@
 //! `wrr`: a queue for each class, tail drop in each, weighted round robin by packets.
 
-use super::choice::{Sorter, SorterParams};
+use super::choice::ClassesParams;
 use crate::admit::{TailDrop, TailDropParams};
-use crate::{Classify, Composed, OneOrEach, schedule};
-use forebay_core::{ConfigError, Discipline, Limit, Named, Setting};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::schedule::{self, WeightsParams};
+use forebay_core::{ConfigError, Discipline, Named, Setting, compose};
 
 /// Queues by class under weighted round robin.
 pub struct Wrr;
 
-/// Parameters of `wrr`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct WrrParams {
-    /// How packets are sorted: `{ kind = "class", queues = 2 }` or `{ kind = "dscp" }`. Default:
-    /// by class, with as many queues as there are weights, or 2.
-    pub classify: Option<SorterParams>,
-    /// Packets served in a round, one entry for each queue, lowest queue first; 1 to 65535 each.
-    /// Default: 1 for each.
-    pub weights: Vec<u32>,
-    /// Room in each queue, in packets or bytes, or a list with one entry for each queue, lowest
-    /// first. Above 0.
-    pub limit: OneOrEach<Limit>,
-}
-
-impl Default for WrrParams {
-    fn default() -> Self {
-        let limit = TailDropParams::default().limit;
-        WrrParams { classify: None, weights: Vec::new(), limit }
+compose! {
+    /// Parameters of `wrr`.
+    pub struct WrrParams {
+        classes: ClassesParams = ClassesParams::default(),
+        weights: WeightsParams = WeightsParams::default(),
+        buffer: TailDropParams = TailDropParams::default(),
     }
 }
 
@@ -40,19 +25,18 @@ impl Named for Wrr {
     type Params = WrrParams;
 
     fn resolve(params: &mut WrrParams, _: &Setting) {
-        let queues = if params.weights.is_empty() { 2 } else { params.weights.len() };
-        let queues = params.classify.get_or_insert(SorterParams::by_class(queues)).queues();
-        if params.weights.is_empty() {
-            params.weights = vec![1; queues];
-        }
+        let queues = params.classes.resolve(if params.weights.weights.is_empty() {
+            2
+        } else {
+            params.weights.weights.len()
+        });
+        params.weights.resolve(queues);
     }
 
     fn build(params: &WrrParams, _: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
-        let classify = Sorter::new(&params.classify)?;
-        let queues = classify.queues();
-        let limit = TailDropParams { limit: params.limit.clone() };
-        let weights = schedule::WrrParams { weights: params.weights.clone() };
-        let server = schedule::Wrr::new(&weights, queues)?;
-        Ok(Box::new(Composed::new(classify, TailDrop::new(&limit, queues)?, server)))
+        params.classes.compose(|queues| {
+            let server = schedule::Wrr::new(&params.weights, queues)?;
+            Ok((TailDrop::new(&params.buffer, queues)?, server))
+        })
     }
 }

@@ -22,7 +22,7 @@
 //! Cost: constant, if the quantum is not below the largest packet. Otherwise a packet costs one
 //! turn for each quantum.
 
-use super::weights::check_weights;
+use super::weights::{check_weights, fill_weights};
 use crate::Schedule;
 use forebay_core::config::require;
 use forebay_core::{Bank, Bytes, ConfigError, Named, QueueId, Setting, Time};
@@ -51,17 +51,15 @@ pub struct DrrParams {
     /// Quanta in a round, one entry for each queue, lowest queue first; 1 to 65535 each. Default: 1
     /// for each.
     pub weights: Vec<u32>,
-    /// Bytes that a weight of 1 may send in a round (Q, section 3), above 0 to 4 GiB. Default: the
-    /// link's largest packet, which makes the cost of a packet constant.
+    /// Bytes that a weight of 1 may send in a round (Q, Shreedhar and Varghese, section 3), above 0
+    /// to 4 GiB. Default: the link's largest packet, which makes the cost of a packet constant.
     pub quantum: Option<Bytes>,
 }
 
 impl DrrParams {
     /// Fills in equal weights for `queues` queues, and `mtu` as quantum, where none are given.
     pub fn resolve(&mut self, queues: usize, mtu: u32) {
-        if self.weights.is_empty() {
-            self.weights = vec![1; queues];
-        }
+        fill_weights(&mut self.weights, queues);
         self.quantum.get_or_insert(Bytes(u64::from(mtu)));
     }
 }

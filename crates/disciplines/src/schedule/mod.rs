@@ -14,5 +14,6 @@ pub use drr::{Drr, DrrParams};
 pub use fair::{Fair, FairParams};
 pub use fifo::{Fifo, FifoParams};
 pub use strict_priority::{StrictPriority, StrictPriorityParams};
-pub use wfq::{Wfq, WfqParams};
-pub use wrr::{Wrr, WrrParams};
+pub use weights::WeightsParams;
+pub use wfq::Wfq;
+pub use wrr::Wrr;

@@ -1,7 +1,32 @@
-//! The weights that round robin schedulers share.
+//! The weights of schedulers that share the link among queues.
 
 use forebay_core::ConfigError;
-use forebay_core::config::require;
+use forebay_core::config::{require, within};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Weights of the queues.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WeightsParams {
+    /// Shares of the link, in packets of a round (`wrr`) or in bytes (`wfq`): one entry for each
+    /// queue, lowest queue first; 1 to 65535 each. Default: 1 for each.
+    pub weights: Vec<u32>,
+}
+
+impl WeightsParams {
+    /// Fills in equal weights for `queues` queues, if none are given.
+    pub fn resolve(&mut self, queues: usize) {
+        fill_weights(&mut self.weights, queues);
+    }
+}
+
+/// Makes `weights` equal for `queues` queues, if it is empty.
+pub(super) fn fill_weights(weights: &mut Vec<u32>, queues: usize) {
+    if weights.is_empty() {
+        weights.resize(queues, 1);
+    }
+}
 
 /// Checks that there is one weight for each queue, each from 1 to 65535.
 ///
@@ -11,10 +36,7 @@ pub(super) fn check_weights(weights: &[u32], queues: usize) -> Result<(), Config
     require(weights.len() == queues, "weights", || {
         format!("must be one for each of the {queues} queues, got {}", weights.len())
     })?;
-    for (queue, weight) in weights.iter().enumerate() {
-        require((1..=65_535).contains(weight), &format!("weights[{queue}]"), || {
-            format!("must be 1 to 65535, got {weight}")
-        })?;
-    }
-    Ok(())
+    let mut entries = weights.iter().enumerate();
+    entries
+        .try_for_each(|(queue, weight)| within(&format!("weights[{queue}]"), *weight, 1..=65_535))
 }

@@ -25,11 +25,9 @@
 //!
 //! Cost: a look at each queue.
 
-use super::weights::check_weights;
+use super::weights::{WeightsParams, check_weights};
 use crate::Schedule;
 use forebay_core::{Bank, ConfigError, Named, QueueId, Setting};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Serves the packet that starts first in virtual time.
 pub struct Wfq {
@@ -49,30 +47,12 @@ struct State {
 /// rounded by less than a millionth.
 const BYTE: u128 = 1 << 40;
 
-/// Parameters of `wfq`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct WfqParams {
-    /// Shares of the link in bytes, one entry for each queue, lowest queue first; 1 to 65535 each.
-    /// Default: 1 for each.
-    pub weights: Vec<u32>,
-}
-
-impl WfqParams {
-    /// Fills in equal weights for `queues` queues, if none are given.
-    pub fn resolve(&mut self, queues: usize) {
-        if self.weights.is_empty() {
-            self.weights = vec![1; queues];
-        }
-    }
-}
-
 impl Wfq {
     /// The scheduler of `queues` queues with these (resolved) parameters.
     ///
     /// # Errors
     /// Weights that are out of range, or not one for each queue.
-    pub fn new(params: &WfqParams, queues: usize) -> Result<Self, ConfigError> {
+    pub fn new(params: &WeightsParams, queues: usize) -> Result<Self, ConfigError> {
         check_weights(&params.weights, queues)?;
         let state = |weight: &u32| State { weight: u128::from(*weight), start: 0, finish: 0 };
         Ok(Wfq { queues: params.weights.iter().map(state).collect(), virtual_time: 0 })
@@ -84,13 +64,13 @@ impl Named for Wfq {
     const NAME: &'static str = "wfq";
     const SUMMARY: &'static str = "weighted fair queuing by start tags: shares in bytes";
     const SOURCE: &'static str = "Goyal, Vin and Cheng, SIGCOMM 1996, section 2";
-    type Params = WfqParams;
+    type Params = WeightsParams;
 
-    fn resolve(params: &mut WfqParams, setting: &Setting) {
+    fn resolve(params: &mut WeightsParams, setting: &Setting) {
         params.resolve(setting.queues);
     }
 
-    fn build(params: &WfqParams, setting: &Setting) -> Result<Box<dyn Schedule>, ConfigError> {
+    fn build(params: &WeightsParams, setting: &Setting) -> Result<Box<dyn Schedule>, ConfigError> {
         Ok(Box::new(Wfq::new(params, setting.queues)?))
     }
 }
@@ -142,7 +122,7 @@ mod tests {
     #[test]
     fn tags_of_a_small_example() {
         let (mut wfq, mut bank) =
-            (Wfq::new(&WfqParams { weights: vec![1, 2] }, 2).unwrap(), Bank::new(2));
+            (Wfq::new(&WeightsParams { weights: vec![1, 2] }, 2).unwrap(), Bank::new(2));
         for _ in 0..3 {
             join(&mut wfq, &mut bank, 0, 300);
             join(&mut wfq, &mut bank, 1, 200);
@@ -156,7 +136,7 @@ mod tests {
     #[test]
     fn idle_time_is_not_saved() {
         let (mut wfq, mut bank) =
-            (Wfq::new(&WfqParams { weights: vec![1, 1] }, 2).unwrap(), Bank::new(2));
+            (Wfq::new(&WeightsParams { weights: vec![1, 1] }, 2).unwrap(), Bank::new(2));
         for _ in 0..6 {
             join(&mut wfq, &mut bank, 0, 100);
         }

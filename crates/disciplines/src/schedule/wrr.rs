@@ -12,11 +12,9 @@
 //!
 //! Cost: one look at each empty queue passed over.
 
-use super::weights::check_weights;
+use super::weights::{WeightsParams, check_weights};
 use crate::Schedule;
 use forebay_core::{Bank, ConfigError, Named, QueueId, Setting, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::any::Any;
 
 /// Serves up to a weight of packets from each queue in turn.
@@ -26,30 +24,12 @@ pub struct Wrr {
     left: u32,
 }
 
-/// Parameters of `wrr`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct WrrParams {
-    /// Packets served in a round, one entry for each queue, lowest queue first; 1 to 65535 each.
-    /// Default: 1 for each.
-    pub weights: Vec<u32>,
-}
-
-impl WrrParams {
-    /// Fills in equal weights for `queues` queues, if none are given.
-    pub fn resolve(&mut self, queues: usize) {
-        if self.weights.is_empty() {
-            self.weights = vec![1; queues];
-        }
-    }
-}
-
 impl Wrr {
     /// The scheduler of `queues` queues with these (resolved) parameters.
     ///
     /// # Errors
     /// Weights that are out of range, or not one for each queue.
-    pub fn new(params: &WrrParams, queues: usize) -> Result<Self, ConfigError> {
+    pub fn new(params: &WeightsParams, queues: usize) -> Result<Self, ConfigError> {
         check_weights(&params.weights, queues)?;
         // The first turn is queue 0's.
         Ok(Wrr { weights: params.weights.clone(), current: queues - 1, left: 0 })
@@ -61,13 +41,13 @@ impl Named for Wrr {
     const NAME: &'static str = "wrr";
     const SUMMARY: &'static str = "weighted round robin by packets";
     const SOURCE: &'static str = "Katevenis et al., IEEE JSAC 9 (1991)";
-    type Params = WrrParams;
+    type Params = WeightsParams;
 
-    fn resolve(params: &mut WrrParams, setting: &Setting) {
+    fn resolve(params: &mut WeightsParams, setting: &Setting) {
         params.resolve(setting.queues);
     }
 
-    fn build(params: &WrrParams, setting: &Setting) -> Result<Box<dyn Schedule>, ConfigError> {
+    fn build(params: &WeightsParams, setting: &Setting) -> Result<Box<dyn Schedule>, ConfigError> {
         Ok(Box::new(Wrr::new(params, setting.queues)?))
     }
 }

@@ -50,12 +50,12 @@ pub struct SharesParams {
 pub struct CqAqmParams {
     /// Number of precedences (P), 2 to 8; packets with a higher one count as the highest.
     pub precedences: u8,
-    /// One entry for each queue, lowest first. Default: for each queue the thresholds of the
-    /// low queue in the paper's mixed experiment (section IV): limit "750p", local 500, non_local
-    /// 650.
+    /// One entry for each queue, lowest first, 1 to 256. Default: for each queue the thresholds of
+    /// the low queue in the paper's mixed experiment (section IV): limit "750p", local 500,
+    /// non_local 650. The kind `cq-aqm` has a low and a high queue.
     pub queues: Vec<CqQueueParams>,
-    /// Thresholds of the queues that give no `local`, from two or three numbers:
-    /// `{ local = 0.6, non_local = 0.8 }`.
+    /// Thresholds of the queues that give no `local`, from two or three numbers, as shares of each
+    /// queue's room: `{ local = 0.6, non_local = 0.8 }`.
     pub thresholds: Option<SharesParams>,
     /// Thresholds that follow the traffic: `{ target = 0.001 }`. Those of p = 0 are the initial
     /// values.

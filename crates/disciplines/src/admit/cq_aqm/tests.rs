@@ -1,6 +1,6 @@
 use super::*;
 use crate::Schedule;
-use crate::schedule::{Drr, DrrParams, StrictPriority, Wrr, WrrParams};
+use crate::schedule::{Drr, DrrParams, StrictPriority, WeightsParams, Wrr};
 use forebay_core::{Rng, Sink, config};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -209,7 +209,7 @@ proptest! {
         drr.resolve(queues, 1500);
         let mut server: Box<dyn Schedule> = match server {
             0 => Box::new(StrictPriority),
-            1 => Box::new(Wrr::new(&WrrParams { weights }, queues).unwrap()),
+            1 => Box::new(Wrr::new(&WeightsParams { weights }, queues).unwrap()),
             _ => Box::new(Drr::new(&drr, queues).unwrap()),
         };
         for (queue, precedence, toss) in events {

@@ -52,7 +52,7 @@ mod kinds;
 mod params;
 
 pub use kinds::{Rio, Wred, Wrt};
-pub use params::{DropStrategy, Level, RioParams, Victim, WredParams, WrtParams};
+pub use params::{DropStrategy, InProfileParams, Level, RioParams, Victim, WredParams, WrtParams};
 
 use super::average::{Average, Pace};
 use super::curve::{Curve, Measure, Signal, Spacing};
@@ -62,6 +62,7 @@ use forebay_core::{
     Bank, Context, DropReason, LevelOrder, Limit, Packet, Place, QueueId, Rate, Setting, Time,
 };
 use std::any::Any;
+use std::mem::discriminant;
 
 const MAX_LEVELS: usize = 8;
 
@@ -341,7 +342,8 @@ impl Admit for Differentiated {
 
     fn retune(&mut self, _: Time, fresh: &mut dyn Any) -> bool {
         // The bank has an index of levels, or none.
-        let fits = |fresh: &&mut Self| fresh.victim.is_some() == self.victim.is_some();
+        let kept = |of: &Self| (discriminant(&of.mechanism), of.victim.is_some());
+        let fits = |fresh: &&mut Self| kept(fresh) == kept(self);
         let Some(fresh) = fresh.downcast_mut::<Self>().filter(fits) else { return false };
         retuned(self, fresh, |own| &mut own.states)
     }

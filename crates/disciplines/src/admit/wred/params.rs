@@ -5,7 +5,7 @@ use super::super::curve::{Curve, Measure};
 use super::super::red::{require_mean_packet, require_weight};
 use super::MAX_LEVELS;
 use forebay_core::config::require;
-use forebay_core::{Bytes, ConfigError, Limit};
+use forebay_core::{Bytes, ConfigError, Limit, compose};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,141 +76,100 @@ pub enum Victim {
     Random,
 }
 
-/// Defines the parameters of one of the three kinds: those that all have, `levels` with its own
-/// description, and then the fields of this kind alone. serde cannot flatten a struct and still
-/// refuse unknown fields, so this is a macro.
-macro_rules! parameters {
-    (
-        $(#[$about:meta])*
-        $name:ident {
-            $(#[$levels:meta])*
-            levels = $curves:expr,
-            $($(#[$own_about:meta])* $own:ident: $type:ty = $value:expr,)*
-        }
-    ) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-        #[serde(default, deny_unknown_fields)]
-        pub struct $name {
-            /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
-            /// transmission. Above 0.
-            pub limit: Limit,
-            $(#[$levels])*
-            pub levels: Vec<Level>,
-            $($(#[$own_about])* pub $own: $type,)*
-            /// Weight of the present length in the averages (w_q); above 0, at most 1. Default
-            /// 0.002.
-            pub weight: f64,
-            /// Whether a level's probability goes from its `max_p` at `max_th` to 1 at twice
-            /// `max_th`, rather than jump to 1 (Bodin and Schelén, figure 2). Default false.
-            pub gentle: bool,
-            /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that
-            /// two thirds of p_b are lost rather than twice p_b. Default false.
-            pub wait: bool,
-            /// Whether nothing is dropped early while one packet waits or none, however high the
-            /// average (ns-2's `REDQueue::enque`: `qlen > 1`). Default false.
-            pub spare_short: bool,
-            /// Whether the arrival with which the average reaches a level's `min_th` is never
-            /// dropped, as in ns-2 and ns-3 (`old`). Default false.
-            pub spare_first: bool,
-            /// Typical packet size, in bytes, by which idle time is counted; above 0. Default 500B
-            /// (ns-2).
-            pub mean_packet: Bytes,
-            /// How an arrival at an empty queue ages the average: by the idle `"time"`, or by whole
-            /// packets and itself (`"arrivals"`, as in ns-2 and ns-3). Default "time".
-            pub idle: Idle,
-            /// Which packets may be dropped (Bodin and Schelén, section 2.2): "drop-arrivals" or
-            /// "drop-from-queue".
-            pub drop_strategy: DropStrategy,
-            /// Which queued packet of its level "drop-from-queue" drops: "last" (Bodin and
-            /// Schelén), "first" or "random".
-            pub victim: Victim,
-            /// Whether a drop from the queue that finds no packet of its level is deferred to the
-            /// next arrival of that level or a higher one, rather than left out. Default true.
-            pub defer_drop: bool,
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                $name {
-                    limit: Limit::Packets(1000),
-                    levels: $curves,
-                    $($own: $value,)*
-                    weight: 0.002,
-                    gentle: false,
-                    wait: false,
-                    spare_short: false,
-                    spare_first: false,
-                    mean_packet: Bytes(500),
-                    idle: Idle::default(),
-                    drop_strategy: DropStrategy::default(),
-                    victim: Victim::default(),
-                    defer_drop: true,
-                }
-            }
-        }
-    };
+/// Parameters of WRED.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WredParams {
+    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
+    /// transmission. Above 0.
+    pub limit: Limit,
+    /// One curve for each drop precedence, level 0 (in profile) first, all thresholds in one unit; 1
+    /// to 8 levels, 2 to 8 for WRT. Packets of a higher precedence count as the last level. In RIO
+    /// the curve of level 0 is over the average of level-0 packets. Default: level 0 is never
+    /// dropped as such (40p, 70p and 0.02 in RIO), level 1 has 15p, 45p and 0.1 (Bodin and Schelén,
+    /// section 3.1).
+    pub levels: Vec<Level>,
+    /// Weight of the present length in the averages (w_q); above 0, at most 1. Default 0.002.
+    pub weight: f64,
+    /// Whether a level's probability goes from its `max_p` at `max_th` to 1 at twice `max_th`,
+    /// rather than jump to 1 (Bodin and Schelén, figure 2). Default false.
+    pub gentle: bool,
+    /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that two
+    /// thirds of p_b are lost rather than twice p_b. Default false.
+    pub wait: bool,
+    /// Whether nothing is dropped early while one packet waits or none, however high the average
+    /// (ns-2's `REDQueue::enque`: `qlen > 1`). Default false.
+    pub spare_short: bool,
+    /// Whether the arrival with which the average reaches a level's `min_th` is never dropped, as in
+    /// ns-2 and ns-3 (`old`). Default false.
+    pub spare_first: bool,
+    /// Typical packet size, in bytes, by which idle time is counted; above 0. Default 500B (ns-2).
+    pub mean_packet: Bytes,
+    /// How an arrival at an empty queue ages the average: by the idle `"time"`, or by whole packets
+    /// and itself (`"arrivals"`, as in ns-2 and ns-3). Default "time".
+    pub idle: Idle,
+    /// Which packets may be dropped (Bodin and Schelén, section 2.2): "drop-arrivals" or
+    /// "drop-from-queue".
+    pub drop_strategy: DropStrategy,
+    /// Which queued packet of its level "drop-from-queue" drops: "last" (Bodin and Schelén),
+    /// "first" or "random".
+    pub victim: Victim,
+    /// Whether a drop from the queue that finds no packet of its level is deferred to the next
+    /// arrival of that level or a higher one, rather than left out. Default true.
+    pub defer_drop: bool,
 }
 
-/// Makes the parameters of RIO and WRT from the parts that they share with WRED.
-macro_rules! as_wred {
-    ($name:ident) => {
-        impl From<&$name> for WredParams {
-            fn from(params: &$name) -> Self {
-                WredParams {
-                    limit: params.limit,
-                    levels: params.levels.clone(),
-                    weight: params.weight,
-                    gentle: params.gentle,
-                    wait: params.wait,
-                    spare_short: params.spare_short,
-                    spare_first: params.spare_first,
-                    mean_packet: params.mean_packet,
-                    idle: params.idle,
-                    drop_strategy: params.drop_strategy,
-                    victim: params.victim,
-                    defer_drop: params.defer_drop,
-                }
-            }
+impl Default for WredParams {
+    fn default() -> Self {
+        WredParams {
+            limit: Limit::Packets(1000),
+            levels: vec![Level::default(), Level::packets(15, 45, 0.1)],
+            weight: 0.002,
+            gentle: false,
+            wait: false,
+            spare_short: false,
+            spare_first: false,
+            mean_packet: Bytes(500),
+            idle: Idle::default(),
+            drop_strategy: DropStrategy::default(),
+            victim: Victim::default(),
+            defer_drop: true,
         }
-    };
-}
-
-parameters! {
-    /// Parameters of WRED.
-    WredParams {
-        /// One curve for each drop precedence, level 0 (in profile) first; 1 to 8 levels, all
-        /// thresholds in one unit. Packets of a higher precedence count as the last level. Default:
-        /// level 0 is never dropped, level 1 has 15p, 45p and 0.1 (Bodin and Schelén, section 3.1).
-        levels = vec![Level::default(), Level::packets(15, 45, 0.1)],
     }
 }
 
-parameters! {
+compose! {
     /// Parameters of RIO.
-    RioParams {
-        /// One curve for each drop precedence, level 0 (in profile) first; 1 to 8 levels, all
-        /// thresholds in one unit. That of level 0 is over the average of level-0 packets. Default:
-        /// level 0 has 40p, 70p and 0.02, level 1 has 15p, 45p and 0.1.
-        levels = vec![Level::packets(40, 70, 0.02), Level::packets(15, 45, 0.1)],
+    pub struct RioParams {
+        wred: WredParams = WredParams {
+            levels: vec![Level::packets(40, 70, 0.02), Level::packets(15, 45, 0.1)],
+            ..WredParams::default()
+        },
     }
 }
 
-parameters! {
+compose! {
     /// Parameters of WRT.
-    WrtParams {
-        /// One curve for each drop precedence, level 0 (in profile) first; 2 to 8 levels, all
-        /// thresholds in one unit. Default: level 0 is never dropped as such, level 1 has 15p, 45p
-        /// and 0.1.
-        levels = vec![Level::default(), Level::packets(15, 45, 0.1)],
-        /// Average number (or bytes) of queued level-0 packets above which an arriving level-0
-        /// packet is treated as level 1; in the unit of the levels, above 0. Default 15p.
-        in_profile_th: Limit = Limit::Packets(15),
+    pub struct WrtParams {
+        wred: WredParams = WredParams::default(),
+        in_profile: InProfileParams = InProfileParams::default(),
     }
 }
 
-as_wred!(RioParams);
-as_wred!(WrtParams);
+/// When too much traffic is in profile.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct InProfileParams {
+    /// Average number (or bytes) of queued level-0 packets above which an arriving level-0 packet is
+    /// treated as level 1; in the unit of the levels, above 0. Default 15p.
+    pub in_profile_th: Limit,
+}
+
+impl Default for InProfileParams {
+    fn default() -> Self {
+        InProfileParams { in_profile_th: Limit::Packets(15) }
+    }
+}
 
 /// The result of the checks.
 pub(super) struct Checked {
