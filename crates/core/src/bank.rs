@@ -217,8 +217,7 @@ impl Bank {
 
     /// The packet that joined `queue` last.
     pub fn last(&self, queue: QueueId) -> Option<Place> {
-        let tail = self.fifos[queue].ends.tail;
-        (tail != NONE).then_some(Place(tail))
+        place(self.fifos[queue].ends.tail)
     }
 
     /// The packet at `place`.
@@ -304,12 +303,12 @@ impl Bank {
 
     /// The packet of `level` that has waited longest in `queue`.
     pub fn level_first(&self, queue: QueueId, level: usize) -> Option<Place> {
-        self.level_ends(queue, level).head.into_place()
+        place(self.level_ends(queue, level).head)
     }
 
     /// The packet of `level` that joined `queue` last.
     pub fn level_last(&self, queue: QueueId, level: usize) -> Option<Place> {
-        self.level_ends(queue, level).tail.into_place()
+        place(self.level_ends(queue, level).tail)
     }
 
     fn level_ends(&self, queue: QueueId, level: usize) -> Ends {
@@ -334,14 +333,9 @@ impl Bank {
     }
 }
 
-trait IntoPlace {
-    fn into_place(self) -> Option<Place>;
-}
-
-impl IntoPlace for u32 {
-    fn into_place(self) -> Option<Place> {
-        (self != NONE).then_some(Place(self))
-    }
+/// The place with this index, if there is one.
+fn place(index: u32) -> Option<Place> {
+    (index != NONE).then_some(Place(index))
 }
 
 impl Levels {

@@ -44,7 +44,7 @@ pub use fifo::Fifo;
 pub use memory::{fetch, fetch_whole};
 pub use overhead::Overhead;
 pub use packet::{Ecn, Packet, PacketKind};
-pub use params::Params;
+pub use params::{NoParams, Params};
 pub use port::{Poll, Port};
 pub use quantity::{Bytes, Limit, Rate};
 pub use registry::{Conduct, Entry, Family, Named, Recipe, Registry};

@@ -1,9 +1,7 @@
 //! What a link adds to a packet.
 
+use crate::units::text_form;
 use crate::{Bytes, ConfigError};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -48,28 +46,7 @@ impl fmt::Display for Overhead {
     }
 }
 
-impl Serialize for Overhead {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Overhead {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for Overhead {
-    fn schema_name() -> Cow<'static, str> {
-        "Overhead".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "description": "\"none\", \"ppp\" (7 B), \"ethernet\" (38 B) or a size such as \"7B\"",
-            "examples": ["none", "ppp", "ethernet", "7B"],
-        })
-    }
-}
+text_form!(Overhead, "\"none\", \"ppp\", \"ethernet\" or a size such as \"7B\"", {
+    "description": "\"none\", \"ppp\" (7 B), \"ethernet\" (38 B) or a size such as \"7B\"",
+    "examples": ["none", "ppp", "ethernet", "7B"],
+});

@@ -3,7 +3,7 @@
 use crate::{ConfigError, config};
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor, value};
-use serde::{Serialize, forward_to_deserialize_any};
+use serde::{Deserialize, Serialize, forward_to_deserialize_any};
 use serde_json::{Map, Value};
 
 /// Parameters as a configuration writes them: a table. Structs that serde reads are parameters, and
@@ -31,6 +31,11 @@ impl<T: Serialize + DeserializeOwned + JsonSchema> Params for T {
         config::read(block)
     }
 }
+
+/// The parameters of a part that has none.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoParams {}
 
 /// Records the names of the fields for which a struct asks.
 struct FieldNames<'a>(&'a mut &'static [&'static str]);
@@ -213,12 +218,11 @@ pub fn schema<P: Params + Default>(about: &str, parts: Vec<Schema>) -> Schema {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde::Deserialize;
     use serde_json::json;
 
     #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields)]
-    struct LawParams {
+    pub struct LawParams {
         /// Room.
         limit: u32,
         /// Target.
@@ -233,7 +237,7 @@ mod tests {
 
     #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields)]
-    struct HashParams {
+    pub struct HashParams {
         /// Queues.
         queues: Option<u32>,
     }

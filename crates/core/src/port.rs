@@ -28,6 +28,16 @@ enum Queue {
     Other(Box<dyn Discipline>),
 }
 
+/// Calls a discipline of either variant.
+macro_rules! call {
+    ($queue:expr, $discipline:ident => $call:expr) => {
+        match $queue {
+            Queue::Fifo($discipline) => $call,
+            Queue::Other($discipline) => $call,
+        }
+    };
+}
+
 impl Queue {
     fn new(discipline: Box<dyn Discipline>) -> Self {
         if !(&*discipline as &dyn Any).is::<Fifo>() {
@@ -44,51 +54,24 @@ impl Queue {
         }
     }
 
-    /// For calls that do not occur for every packet.
-    fn any(&self) -> &dyn Discipline {
-        match self {
-            Queue::Fifo(fifo) => fifo,
-            Queue::Other(discipline) => &**discipline,
-        }
-    }
-
-    fn any_mut(&mut self) -> &mut dyn Discipline {
-        match self {
-            Queue::Fifo(fifo) => fifo,
-            Queue::Other(discipline) => &mut **discipline,
-        }
-    }
-
     #[inline(always)]
     fn enqueue(&mut self, packet: Packet, cx: &mut Context) -> Verdict {
-        match self {
-            Queue::Fifo(fifo) => fifo.enqueue(packet, cx),
-            Queue::Other(discipline) => discipline.enqueue(packet, cx),
-        }
+        call!(self, discipline => discipline.enqueue(packet, cx))
     }
 
     #[inline(always)]
     fn dequeue(&mut self, cx: &mut Context) -> Option<Packet> {
-        match self {
-            Queue::Fifo(fifo) => fifo.dequeue(cx),
-            Queue::Other(discipline) => discipline.dequeue(cx),
-        }
+        call!(self, discipline => discipline.dequeue(cx))
     }
 
     #[inline(always)]
     fn wake(&self, now: Time) -> Wake {
-        match self {
-            Queue::Fifo(fifo) => fifo.wake(now),
-            Queue::Other(discipline) => discipline.wake(now),
-        }
+        call!(self, discipline => discipline.wake(now))
     }
 
     #[inline(always)]
     fn passes(&self, packet: &Packet) -> bool {
-        match self {
-            Queue::Fifo(fifo) => fifo.passes(packet),
-            Queue::Other(discipline) => discipline.passes(packet),
-        }
+        call!(self, discipline => discipline.passes(packet))
     }
 }
 
@@ -185,7 +168,7 @@ impl Port {
     /// What the discipline holds, without the packet in transmission.
     #[inline]
     pub fn backlog(&self) -> Backlog {
-        self.queue.any().backlog()
+        call!(&self.queue, discipline => discipline.backlog())
     }
 
     /// Replaces the discipline. Packets that arrive from now on join `discipline`; those that wait
@@ -203,7 +186,7 @@ impl Port {
     /// Calls [`Discipline::retune`]: the discipline takes over the parameters of `fresh`. Returns
     /// false if it cannot.
     pub fn retune(&mut self, now: Time, fresh: &mut dyn Discipline) -> bool {
-        self.queue.any_mut().retune(now, fresh)
+        call!(&mut self.queue, discipline => discipline.retune(now, fresh))
     }
 
     /// Changes the rate from `now` on. A transmission in progress ends as planned.
@@ -214,7 +197,7 @@ impl Port {
 
     /// What the discipline did against the contract, if it was caught.
     pub fn fault(&self) -> Option<String> {
-        self.queue.any().fault()
+        call!(&self.queue, discipline => discipline.fault())
     }
 
     /// The link.
@@ -230,23 +213,24 @@ impl Port {
 
     /// Tells the discipline that the schedule has changed the rate.
     pub fn rate_changed(&mut self, now: Time) {
-        self.queue.any_mut().set_link_rate(now, self.capacity.rate(now));
+        let rate = self.capacity.rate(now);
+        call!(&mut self.queue, discipline => discipline.set_link_rate(now, rate));
     }
 
     /// Sets a new constant rate, for the gate's reload.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         self.capacity = Capacity::constant(rate);
-        self.queue.any_mut().set_link_rate(now, rate);
+        call!(&mut self.queue, discipline => discipline.set_link_rate(now, rate));
     }
 
     /// Shows the waiting packets, as [`Discipline::waiting`].
     pub fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
-        self.queue.any().waiting(out);
+        call!(&self.queue, discipline => discipline.waiting(out));
     }
 
     /// Reports the discipline's internal variables.
     pub fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {
-        self.queue.any().probe(now, out);
+        call!(&self.queue, discipline => discipline.probe(now, out));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::config::Amount;
 use crate::time::Duration;
-use crate::units::{Unit, UnitError, unit_string};
+use crate::units::{Unit, UnitError, text_form, unit_string};
 use std::fmt;
 use std::str::FromStr;
 
@@ -132,31 +132,11 @@ impl fmt::Display for Limit {
     }
 }
 
-impl serde::Serialize for Limit {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> serde::Deserialize<'de> for Limit {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        crate::units::deserialize(deserializer, "a buffer size such as \"30p\" or \"45KB\"")
-    }
-}
-
-impl schemars::JsonSchema for Limit {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Limit".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": "string",
-            "format": "limit",
-            "description": "a buffer size in packets such as \"30p\" or in bytes such as \"45KB\"",
-            "examples": ["30p", "45KB"],
-        })
-    }
-}
+text_form!(Limit, "a buffer size such as \"30p\" or \"45KB\"", {
+    "format": "limit",
+    "description": "a buffer size in packets such as \"30p\" or in bytes such as \"45KB\"",
+    "examples": ["30p", "45KB"],
+});
 
 #[cfg(test)]
 mod tests {

@@ -105,7 +105,7 @@ pub(crate) fn format(value: u64, units: &[Unit], f: &mut fmt::Formatter<'_>) -> 
     write!(f, "{value}{base}")
 }
 
-/// Gives a newtype over `u64` its unit strings: `FromStr`, `Display`, serde and JSON Schema.
+/// Gives a newtype over `u64` its unit strings: `FromStr`, `Display` and [`text_form`].
 macro_rules! unit_string {
     ($type:ident, $what:literal, $example:literal, $read:expr, $write:expr, $format:literal) => {
         impl std::str::FromStr for $type {
@@ -121,6 +121,24 @@ macro_rules! unit_string {
             }
         }
 
+        $crate::units::text_form!($type, concat!($what, " such as \"", $example, "\""), {
+            "format": $format,
+            "description": concat!($what, " with its unit, such as \"", $example, "\""),
+            "examples": [$example],
+        });
+
+        impl $crate::config::Amount for $type {
+            fn is_above_zero(&self) -> bool {
+                self.0 > 0
+            }
+        }
+    };
+}
+pub(crate) use unit_string;
+
+/// Gives a type with `FromStr` and `Display` its form in configurations: serde and JSON Schema.
+macro_rules! text_form {
+    ($type:ident, $expected:expr, { $($schema:tt)+ }) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -129,13 +147,7 @@ macro_rules! unit_string {
 
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $crate::units::deserialize(deserializer, concat!($what, " such as \"", $example, "\""))
-            }
-        }
-
-        impl $crate::config::Amount for $type {
-            fn is_above_zero(&self) -> bool {
-                self.0 > 0
+                $crate::units::deserialize(deserializer, $expected)
             }
         }
 
@@ -144,26 +156,21 @@ macro_rules! unit_string {
                 stringify!($type).into()
             }
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({
-                    "type": "string",
-                    "format": $format,
-                    "description": concat!($what, " with its unit, such as \"", $example, "\""),
-                    "examples": [$example],
-                })
+                schemars::json_schema!({ "type": "string", $($schema)+ })
             }
         }
     };
 }
-pub(crate) use unit_string;
+pub(crate) use text_form;
 
-/// Reads a unit string. For a bare number, the error says how to write it.
+/// Reads a text. For a bare number, the error says how to write it.
 pub(crate) fn deserialize<'de, D, T>(deserializer: D, expected: &'static str) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
-    T: std::str::FromStr<Err = UnitError>,
+    T: std::str::FromStr<Err: fmt::Display>,
 {
     struct Visitor<T>(&'static str, std::marker::PhantomData<T>);
-    impl<T: std::str::FromStr<Err = UnitError>> serde::de::Visitor<'_> for Visitor<T> {
+    impl<T: std::str::FromStr<Err: fmt::Display>> serde::de::Visitor<'_> for Visitor<T> {
         type Value = T;
         fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
             f.write_str(self.0)

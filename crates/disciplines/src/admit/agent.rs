@@ -10,7 +10,7 @@
 
 use crate::Admit;
 use crate::retune::replaced;
-use forebay_core::config::require;
+use forebay_core::config::{above_zero, within};
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Setting, Time,
 };
@@ -49,15 +49,9 @@ impl Named for Agent {
     type Params = AgentParams;
 
     fn build(params: &AgentParams, _: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
-        require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
-        for (field, share) in [
-            ("drop_probability", params.drop_probability),
-            ("mark_probability", params.mark_probability),
-        ] {
-            require((0.0..=1.0).contains(&share), field, || {
-                format!("must be 0 to 1, got {share}")
-            })?;
-        }
+        above_zero("limit", params.limit)?;
+        within("drop_probability", params.drop_probability, 0.0..=1.0)?;
+        within("mark_probability", params.mark_probability, 0.0..=1.0)?;
         Ok(Box::new(Agent(params.clone())))
     }
 }

@@ -29,17 +29,14 @@ pub struct CeThresholdParams {
 
 /// The rule `inner`, and marks above a threshold.
 pub struct CeThreshold<A> {
-    /// None: only the inner rule.
-    threshold: Option<Duration>,
-    l4s_only: bool,
+    params: CeThresholdParams,
     inner: A,
 }
 
 impl<A: Admit> CeThreshold<A> {
     /// `inner`, with marks above the threshold if there is one.
     pub fn new(params: &CeThresholdParams, inner: A) -> Self {
-        let CeThresholdParams { ce_threshold: threshold, ce_threshold_l4s: l4s_only } = *params;
-        CeThreshold { threshold, l4s_only, inner }
+        CeThreshold { params: params.clone(), inner }
     }
 }
 
@@ -67,8 +64,8 @@ impl<A: Admit + 'static> Admit for CeThreshold<A> {
     #[inline]
     fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
         let mut packet = self.inner.depart(queue, bank, cx)?;
-        let late = self.threshold.is_some_and(|most| cx.now.since(packet.queued) > most);
-        if late && (packet.is_l4s() || !self.l4s_only) {
+        let late = self.params.ce_threshold.is_some_and(|most| cx.now.since(packet.queued) > most);
+        if late && (packet.is_l4s() || !self.params.ce_threshold_l4s) {
             cx.mark(&mut packet);
         }
         Some(packet)
@@ -84,7 +81,7 @@ impl<A: Admit + 'static> Admit for CeThreshold<A> {
 
     fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
         fresh.downcast_mut::<Self>().is_some_and(|fresh| {
-            (self.threshold, self.l4s_only) = (fresh.threshold, fresh.l4s_only);
+            self.params = fresh.params.clone();
             self.inner.retune(now, &mut fresh.inner)
         })
     }

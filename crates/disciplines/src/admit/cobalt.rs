@@ -30,7 +30,7 @@
 
 use crate::Admit;
 use crate::retune::retuned;
-use forebay_core::config::require;
+use forebay_core::config::{above_zero, require, within};
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rate, Row,
     Setting, Time,
@@ -41,14 +41,13 @@ use std::any::Any;
 
 /// COBALT, with one state for each queue.
 pub struct Cobalt {
-    limit: Limit,
     law: CobaltLaw,
     setting: Setting,
     states: Row<CobaltState>,
 }
 
 /// Parameters of COBALT.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CobaltParams {
     /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
@@ -82,15 +81,12 @@ impl Default for CobaltParams {
 /// The constant part of COBALT, except for the link's rate.
 #[derive(Debug, Clone, Copy)]
 pub struct CobaltLaw {
-    target: Duration,
-    interval: Duration,
-    increment: f64,
-    decrement: f64,
+    params: CobaltParams,
     mtu_time: Duration,
 }
 
 impl CobaltLaw {
-    /// The algorithm with these parameters on a port with `setting`. Their limit is not used.
+    /// The algorithm with these parameters on a port with `setting`. Their limit is not checked.
     ///
     /// # Errors
     /// Names the field that is out of range.
@@ -104,21 +100,18 @@ impl CobaltLaw {
     /// Names the field that is out of range.
     pub fn with_mtu_time(params: &CobaltParams, mtu_time: Duration) -> Result<Self, ConfigError> {
         let CobaltParams { target, interval, increment, decrement, .. } = *params;
-        require(target > Duration::ZERO, "target", || {
-            format!("must be above 0, got \"{target}\"")
-        })?;
+        above_zero("target", target)?;
         require(target < interval, "target", || {
             format!("must be below interval (\"{interval}\"), got \"{target}\"")
         })?;
-        for (path, step) in [("increment", increment), ("decrement", decrement)] {
-            require((0.0..=1.0).contains(&step), path, || format!("must be 0 to 1, got {step}"))?;
-        }
-        Ok(CobaltLaw { target, interval, increment, decrement, mtu_time })
+        within("increment", increment, 0.0..=1.0)?;
+        within("decrement", decrement, 0.0..=1.0)?;
+        Ok(CobaltLaw { params: *params, mtu_time })
     }
 
     /// cobalt_control(): the signal after the one at `time`, after a share of the interval.
     fn next(&self, time: Time, root: u32) -> Time {
-        let span = (u128::from(self.interval.as_nanos()) * u128::from(root)) >> 32;
+        let span = (u128::from(self.params.interval.as_nanos()) * u128::from(root)) >> 32;
         time + Duration::from_nanos(span as u64)
     }
 }
@@ -163,8 +156,8 @@ pub struct CobaltState {
 impl CobaltState {
     /// A packet was dropped because the buffer is full.
     pub fn full(&mut self, law: &CobaltLaw, now: Time) {
-        if now.since(self.blue_timer) > law.target {
-            self.p_drop = (self.p_drop + law.increment).min(1.0);
+        if now.since(self.blue_timer) > law.params.target {
+            self.p_drop = (self.p_drop + law.params.increment).min(1.0);
             self.blue_timer = now;
         }
         self.dropping = true;
@@ -174,8 +167,8 @@ impl CobaltState {
 
     /// The queue was served and is empty.
     pub fn empty(&mut self, law: &CobaltLaw, now: Time) {
-        if self.p_drop > 0.0 && now.since(self.blue_timer) > law.target {
-            self.p_drop = (self.p_drop - law.decrement).max(0.0);
+        if self.p_drop > 0.0 && now.since(self.blue_timer) > law.params.target {
+            self.p_drop = (self.p_drop - law.params.decrement).max(0.0);
             self.blue_timer = now;
         }
         self.dropping = false;
@@ -210,7 +203,7 @@ impl CobaltState {
     ) -> bool {
         let now = cx.now;
         let sojourn = now.since(packet.queued);
-        let over = sojourn > law.target && sojourn > law.mtu_time * (2 * flows).max(4);
+        let over = sojourn > law.params.target && sojourn > law.mtu_time * (2 * flows).max(4);
         let mut due = self.count > 0 && now >= self.drop_next;
         if over && !self.dropping {
             self.drop_next = law.next(now, self.root);
@@ -239,7 +232,7 @@ impl CobaltState {
             drop |= cx.rng.chance(self.p_drop);
         }
         if self.count == 0 {
-            self.drop_next = now + law.interval;
+            self.drop_next = now + law.params.interval;
         } else if late && !drop {
             self.drop_next = now;
         }
@@ -255,10 +248,10 @@ impl Named for Cobalt {
     type Params = CobaltParams;
 
     fn build(params: &CobaltParams, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
-        require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
+        above_zero("limit", params.limit)?;
         let law = CobaltLaw::new(params, setting)?;
         let states = Row::new(CobaltState::default(), setting.queues);
-        Ok(Box::new(Cobalt { limit: params.limit, law, setting: *setting, states }))
+        Ok(Box::new(Cobalt { law, setting: *setting, states }))
     }
 }
 
@@ -271,7 +264,7 @@ impl Admit for Cobalt {
         bank: &mut Bank,
         cx: &mut Context,
     ) -> Result<(), DropReason> {
-        let room = bank.room(queue, self.limit, packet.len);
+        let room = bank.room(queue, self.law.params.limit, packet.len);
         room.inspect_err(|_| self.states[queue].full(&self.law, cx.now))
     }
 
@@ -282,7 +275,7 @@ impl Admit for Cobalt {
             let mut packet = bank.pop(queue)?;
             let drop = state.must_drop(&self.law, &mut packet, 1, cx);
             if bank.packets(queue) == 0 {
-                // The last one is not dropped.
+                // The last one of a queue is not dropped.
                 state.empty(&self.law, cx.now);
                 return Some(packet);
             }

@@ -39,13 +39,12 @@ use std::any::Any;
 
 /// Controlled delay, with one state for each queue.
 pub struct Codel {
-    limit: Limit,
     law: CodelLaw,
     states: Row<CodelState>,
 }
 
 /// Parameters of CoDel.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CodelParams {
     /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
@@ -79,10 +78,8 @@ impl Default for CodelParams {
 /// The constant part of CoDel.
 #[derive(Debug, Clone, Copy)]
 pub struct CodelLaw {
-    target: Duration,
-    interval: Duration,
+    params: CodelParams,
     max_packet: u64,
-    ecn: bool,
 }
 
 impl CodelLaw {
@@ -91,18 +88,18 @@ impl CodelLaw {
     /// # Errors
     /// A target of zero, or not below the interval.
     pub fn new(params: &CodelParams, setting: &Setting) -> Result<Self, ConfigError> {
-        let CodelParams { target, interval, ecn, .. } = *params;
+        let CodelParams { target, interval, .. } = *params;
         above_zero("target", target)?;
         require(target < interval, "target", || {
             format!("must be below interval (\"{interval}\"), got \"{target}\"")
         })?;
-        Ok(CodelLaw { target, interval, max_packet: u64::from(setting.mtu), ecn })
+        Ok(CodelLaw { params: *params, max_packet: u64::from(setting.mtu) })
     }
 
     /// control_law: the time of the drop after the `count`-th one, which was at `time`.
     #[inline]
     fn next(&self, time: Time, count: u32) -> Time {
-        let span = self.interval.as_nanos() as f64 / f64::from(count).sqrt();
+        let span = self.params.interval.as_nanos() as f64 / f64::from(count).sqrt();
         time + Duration::from_nanos(span as u64)
     }
 }
@@ -136,7 +133,7 @@ impl CodelState {
             }
             while self.dropping && now >= self.drop_next {
                 self.count += 1;
-                if law.ecn && cx.mark(&mut packet) {
+                if law.params.ecn && cx.mark(&mut packet) {
                     self.drop_next = law.next(self.drop_next, self.count);
                     return Some(packet);
                 }
@@ -157,7 +154,7 @@ impl CodelState {
         if !ok_to_drop {
             return Some(packet);
         }
-        let packet = if law.ecn && cx.mark(&mut packet) {
+        let packet = if law.params.ecn && cx.mark(&mut packet) {
             Some(packet)
         } else {
             cx.drop(packet, DropReason::Aqm);
@@ -166,7 +163,7 @@ impl CodelState {
         self.dropping = true;
         // If the last dropping state is recent, its rate is a good start.
         let delta = self.count - self.last_count;
-        let recent = now.since(self.drop_next) < law.interval.saturating_mul(16);
+        let recent = now.since(self.drop_next) < law.params.interval.saturating_mul(16);
         self.count = if delta > 1 && recent { delta } else { 1 };
         self.drop_next = law.next(now, self.count);
         self.last_count = self.count;
@@ -186,13 +183,13 @@ impl CodelState {
             self.first_above = None;
             return None;
         };
-        if now.since(packet.queued) < law.target || bank.bytes(queue) <= law.max_packet {
+        if now.since(packet.queued) < law.params.target || bank.bytes(queue) <= law.max_packet {
             self.first_above = None;
             return Some((packet, false));
         }
         let ok_to_drop = match self.first_above {
             None => {
-                self.first_above = Some(now + law.interval);
+                self.first_above = Some(now + law.params.interval);
                 false
             }
             Some(time) => now >= time,
@@ -220,7 +217,7 @@ impl Codel {
         above_zero("limit", params.limit)?;
         let law = CodelLaw::new(params, setting)?;
         let states = Row::new(CodelState::default(), setting.queues);
-        Ok(Codel { limit: params.limit, law, states })
+        Ok(Codel { law, states })
     }
 }
 
@@ -249,7 +246,7 @@ impl Admit for Codel {
     ) -> Result<(), DropReason> {
         // Now, with the other state of the queue, so that a departure allocates nothing.
         self.states.touch(queue);
-        bank.room(queue, self.limit, packet.len)
+        bank.room(queue, self.law.params.limit, packet.len)
     }
 
     #[inline]

@@ -41,7 +41,7 @@
 
 use super::policers::{BYTE, Policers};
 use crate::Admit;
-use forebay_core::config::require;
+use forebay_core::config::{above_zero, require, within};
 use forebay_core::{
     Bank, Bytes, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Rate, Setting,
     Time,
@@ -52,13 +52,9 @@ use std::any::Any;
 
 /// Admits packets for which the buffer has room and the congestion allowance has tokens.
 pub struct CpAqm {
-    limit: Limit,
+    params: CpAqmParams,
     congestion: Congestion,
     overhead: u32,
-    ecn: bool,
-    follow: Follow,
-    policers: Span,
-    occupancy: Span,
     drain: Drain,
     tokens: Policers,
 }
@@ -198,16 +194,14 @@ impl CpAqm {
     /// A limit of zero, a threshold above it, c_max outside 1 to 1000, a bucket of zero or above
     /// 2 GB.
     pub fn new(params: &CpAqmParams, setting: &Setting) -> Result<Self, ConfigError> {
-        require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
+        above_zero("limit", params.limit)?;
         let capacity = bytes(params.limit, setting.mtu);
         let threshold = bytes(params.threshold, setting.mtu);
         require(threshold <= capacity, "threshold", || {
             format!("must be at most `limit` (\"{}\"), got \"{}\"", params.limit, params.threshold)
         })?;
         let most = params.max_congestion;
-        require((1.0..=1000.0).contains(&most), "max_congestion", || {
-            format!("must be 1 to 1000, got {most}")
-        })?;
+        within("max_congestion", most, 1.0..=1000.0)?;
         let mut params = params.clone();
         params.resolve(setting);
         let bucket = params.bucket.unwrap_or_default();
@@ -220,15 +214,11 @@ impl CpAqm {
             Span::Queue => setting.queues,
         };
         Ok(CpAqm {
-            limit: params.limit,
             congestion: Congestion { threshold, capacity, excess },
             overhead: setting.overhead,
-            ecn: params.ecn,
-            follow: params.follow,
             drain: Drain::default(),
-            policers: params.policers,
-            occupancy: params.occupancy,
             tokens: Policers::new(buckets, params.rate.unwrap_or(setting.rate), bucket.0),
+            params,
         })
     }
 }
@@ -236,7 +226,7 @@ impl CpAqm {
 impl CpAqm {
     /// The policer of a queue's packets.
     fn policer(&self, queue: QueueId) -> usize {
-        match self.policers {
+        match self.params.policers {
             Span::Port => 0,
             Span::Queue => queue,
         }
@@ -321,18 +311,18 @@ impl Admit for CpAqm {
         cx: &mut Context,
     ) -> Result<(), DropReason> {
         let held = bank.total();
-        if !self.limit.admits(held.packets, held.bytes, packet.len) {
+        if !self.params.limit.admits(held.packets, held.bytes, packet.len) {
             return Err(DropReason::Overflow);
         }
         if !self.drain.busy {
             self.tokens.fill(cx.now);
         }
-        let occupied = match self.occupancy {
+        let occupied = match self.params.occupancy {
             Span::Port => held.bytes,
             Span::Queue => bank.bytes(queue),
         };
         let cost = self.congestion.cost(occupied, u64::from(packet.len + self.overhead));
-        if self.tokens.take(self.policer(queue), cost) || self.ecn && cx.mark(packet) {
+        if self.tokens.take(self.policer(queue), cost) || self.params.ecn && cx.mark(packet) {
             Ok(())
         } else {
             Err(DropReason::Policed)
@@ -342,7 +332,7 @@ impl Admit for CpAqm {
     #[inline]
     fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
         let packet = bank.pop(queue)?;
-        if self.follow == Follow::Drain {
+        if self.params.follow == Follow::Drain {
             let frame = u64::from(packet.len + self.overhead);
             let left = (self.policer(queue), frame);
             self.drain.depart(cx.now, left, bank.total().packets, &mut self.tokens);
@@ -351,7 +341,7 @@ impl Admit for CpAqm {
     }
 
     fn set_link_rate(&mut self, now: Time, rate: Rate) {
-        if self.follow == Follow::Link {
+        if self.params.follow == Follow::Link {
             self.tokens.fill(now);
             self.tokens.rate = rate;
         }
@@ -359,12 +349,15 @@ impl Admit for CpAqm {
 
     /// The tokens stay. A bucket that becomes smaller loses the tokens for which it has no room.
     fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
-        let kept = |of: &Self| (of.follow, of.policers);
+        let kept = |of: &Self| (of.params.follow, of.params.policers);
         let fits = |fresh: &&mut Self| kept(fresh) == kept(self);
         let Some(fresh) = fresh.downcast_mut::<Self>().filter(fits) else { return false };
         // What it follows has set the rate.
-        let rate =
-            if self.follow == Follow::Nothing { fresh.tokens.rate } else { self.tokens.rate };
+        let rate = if self.params.follow == Follow::Nothing {
+            fresh.tokens.rate
+        } else {
+            self.tokens.rate
+        };
         self.tokens.retune(now, rate, &fresh.tokens);
         std::mem::swap(&mut self.tokens, &mut fresh.tokens);
         fresh.drain = self.drain;

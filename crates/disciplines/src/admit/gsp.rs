@@ -36,7 +36,7 @@
 use super::curve::Measure;
 use crate::Admit;
 use crate::retune::retuned;
-use forebay_core::config::require;
+use forebay_core::config::above_zero;
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
 };
@@ -46,25 +46,16 @@ use std::any::Any;
 
 /// Global synchronization protection, with one state for each queue.
 pub struct Gsp {
-    limit: Limit,
+    params: GspParams,
     threshold: f64,
     measure: Measure,
-    /// presetInt, in nanoseconds.
-    interval: f64,
-    adaptation: Option<Adaptation>,
     states: Vec<State>,
-}
-
-/// Constants of the adaptive algorithm, times in nanoseconds.
-struct Adaptation {
-    tau: f64,
-    alpha: f64,
-    max_time: f64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
     expiry: Time,
+    /// cumulTime, in nanoseconds.
     cumulative: f64,
     seen: Time,
     phase: Phase,
@@ -127,54 +118,29 @@ impl GspParams {
     }
 }
 
-impl Gsp {
-    /// GSP with these parameters.
-    ///
-    /// # Errors
-    /// Names the field that is out of range.
-    pub fn new(params: &GspParams, setting: &Setting) -> Result<Self, ConfigError> {
-        require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
-        let threshold = params.threshold.unwrap_or_else(|| GspParams::default_threshold(setting));
-        require(!threshold.is_zero(), "threshold", || "must be above 0, got \"0\"".into())?;
-        for (path, span) in [("interval", params.interval), ("tau", params.tau)] {
-            require(span > Duration::ZERO, path, || format!("must be above 0, got \"{span}\""))?;
-        }
-        require(params.alpha > 0.0 && params.alpha.is_finite(), "alpha", || {
-            format!("must be above 0, got {}", params.alpha)
-        })?;
-        let nanos = |span: Duration| span.as_nanos() as f64;
-        let (measure, threshold) = Measure::of(threshold);
-        let adaptation = params.adaptive.then(|| Adaptation {
-            tau: nanos(params.tau),
-            alpha: params.alpha,
-            max_time: nanos(params.max_time),
-        });
-        Ok(Gsp {
-            limit: params.limit,
-            threshold,
-            measure,
-            interval: nanos(params.interval),
-            adaptation,
-            states: vec![State::default(); setting.queues],
-        })
-    }
+fn nanos(span: Duration) -> f64 {
+    span.as_nanos() as f64
+}
 
+impl Gsp {
     fn interval(&self, state: &State) -> f64 {
-        let tau = self.adaptation.as_ref().map_or(f64::INFINITY, |adaptation| adaptation.tau);
-        self.interval / (1.0 + state.cumulative / tau)
+        let tau = if self.params.adaptive { nanos(self.params.tau) } else { f64::INFINITY };
+        nanos(self.params.interval) / (1.0 + state.cumulative / tau)
     }
 
     /// Accounts for the time up to `now`, during which the queue's length has not changed.
     #[inline]
     fn account(&mut self, queue: QueueId, bank: &Bank, now: Time) {
-        let Some(adaptation) = &self.adaptation else { return };
+        if !self.params.adaptive {
+            return;
+        }
         let state = &mut self.states[queue];
         let span = now.since(state.seen).as_nanos() as f64;
         state.seen = now;
         let length = self.measure.length(bank.packets(queue), bank.bytes(queue));
         if length > self.threshold {
-            state.cumulative =
-                (state.cumulative + adaptation.alpha * span).min(adaptation.max_time);
+            let most = nanos(self.params.max_time);
+            state.cumulative = (state.cumulative + self.params.alpha * span).min(most);
         } else if state.phase == Phase::Clear {
             state.cumulative = (state.cumulative - span).max(0.0);
         }
@@ -193,7 +159,15 @@ impl Named for Gsp {
     }
 
     fn build(params: &GspParams, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
-        Ok(Box::new(Gsp::new(params, setting)?))
+        let threshold = params.threshold.unwrap_or_else(|| GspParams::default_threshold(setting));
+        above_zero("limit", params.limit)?;
+        above_zero("threshold", threshold)?;
+        above_zero("interval", params.interval)?;
+        above_zero("tau", params.tau)?;
+        above_zero("alpha", params.alpha)?;
+        let (measure, threshold) = Measure::of(threshold);
+        let states = vec![State::default(); setting.queues];
+        Ok(Box::new(Gsp { params: params.clone(), threshold, measure, states }))
     }
 }
 
@@ -208,7 +182,7 @@ impl Admit for Gsp {
     ) -> Result<(), DropReason> {
         self.account(queue, bank, cx.now);
         let (packets, bytes) = (bank.packets(queue), bank.bytes(queue));
-        if !self.limit.admits(packets, bytes, packet.len) {
+        if !self.params.limit.admits(packets, bytes, packet.len) {
             self.states[queue].phase = Phase::Overflow;
             return Err(DropReason::Overflow);
         }

@@ -37,7 +37,7 @@
 use super::Recur;
 use crate::Admit;
 use crate::retune::retuned;
-use forebay_core::config::require;
+use forebay_core::config::{above_zero, require};
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
 };
@@ -60,7 +60,7 @@ pub enum Overload {
 }
 
 /// Parameters of PI2.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pi2Params {
     /// Room in each queue, or in both queues of `dualpi2` together, in packets ("10000p") or bytes
@@ -104,36 +104,25 @@ impl Default for Pi2Params {
 /// The constant part of PI2.
 #[derive(Debug, Clone, Copy)]
 pub struct Pi2Law {
-    target: Duration,
-    t_update: Duration,
-    alpha: f64,
-    beta: f64,
-    coupling: f64,
-    overload: Overload,
+    params: Pi2Params,
     /// Two packets of the largest size. If fewer bytes stay in the queue, packets pass.
     floor: u64,
 }
 
 impl Pi2Law {
-    /// The algorithm with these parameters on a port with that mtu. Their limit is not used.
+    /// The algorithm with these parameters on a port with that mtu. Their limit is not checked.
     ///
     /// # Errors
     /// Names the field that is out of range.
     pub fn new(params: &Pi2Params, setting: &Setting) -> Result<Self, ConfigError> {
-        let Pi2Params { target, t_update, alpha, beta, coupling, overload, .. } = *params;
-        for (path, span) in [("target", target), ("t_update", t_update)] {
-            require(span > Duration::ZERO, path, || format!("must be above 0, got \"{span}\""))?;
-        }
-        for (path, gain) in [("alpha", alpha), ("beta", beta)] {
-            require(gain > 0.0 && gain.is_finite(), path, || {
-                format!("must be above 0, got {gain}")
-            })?;
-        }
-        require(coupling >= 1.0 && coupling.is_finite(), "coupling", || {
-            format!("must be at least 1, got {coupling}")
+        above_zero("target", params.target)?;
+        above_zero("t_update", params.t_update)?;
+        above_zero("alpha", params.alpha)?;
+        above_zero("beta", params.beta)?;
+        require(params.coupling >= 1.0 && params.coupling.is_finite(), "coupling", || {
+            format!("must be at least 1, got {}", params.coupling)
         })?;
-        let floor = 2 * u64::from(setting.mtu);
-        Ok(Pi2Law { target, t_update, alpha, beta, coupling, overload, floor })
+        Ok(Pi2Law { params: *params, floor: 2 * u64::from(setting.mtu) })
     }
 
     /// Whether enough `bytes` stay in the queue for packets to be dropped or marked.
@@ -166,16 +155,16 @@ impl Pi2State {
     /// Makes the updates that are due. `oldest` says when the longest wait began.
     #[inline]
     pub fn catch_up(&mut self, law: &Pi2Law, now: Time, oldest: impl FnOnce() -> Option<Time>) {
-        if now.since(self.updated) >= law.t_update {
+        if now.since(self.updated) >= law.params.t_update {
             self.make_up(law, now, oldest());
         }
     }
 
     fn make_up(&mut self, law: &Pi2Law, now: Time, oldest: Option<Time>) {
-        let due = now.since(self.updated).as_nanos() / law.t_update.as_nanos();
-        let mut at = self.updated + law.t_update * due.saturating_sub(CATCH_UP);
+        let due = now.since(self.updated).as_nanos() / law.params.t_update.as_nanos();
+        let mut at = self.updated + law.params.t_update * due.saturating_sub(CATCH_UP);
         for _ in 0..due.min(CATCH_UP) {
-            at += law.t_update;
+            at += law.params.t_update;
             self.update(law, oldest.map_or(Duration::ZERO, |oldest| at.since(oldest)));
         }
         self.updated = at;
@@ -184,9 +173,10 @@ impl Pi2State {
     /// dualpi2_update: one update with the queue at `delay`.
     fn update(&mut self, law: &Pi2Law, delay: Duration) {
         let seconds = |span: Duration| span.as_secs_f64();
-        self.base += law.alpha * (seconds(delay) - seconds(law.target))
-            + law.beta * (seconds(delay) - seconds(self.delay));
-        let most = if law.overload == Overload::Drop { 1.0 } else { 1.0 / law.coupling };
+        self.base += law.params.alpha * (seconds(delay) - seconds(law.params.target))
+            + law.params.beta * (seconds(delay) - seconds(self.delay));
+        let most =
+            if law.params.overload == Overload::Drop { 1.0 } else { 1.0 / law.params.coupling };
         self.base = self.base.clamp(0.0, most);
         self.delay = delay;
     }
@@ -194,7 +184,7 @@ impl Pi2State {
     /// The probability with which scalable packets are marked (p_CL). It may be above 1.
     #[inline]
     pub fn coupled(&self, law: &Pi2Law) -> f64 {
-        law.coupling * self.base
+        law.params.coupling * self.base
     }
 
     /// Whether a classic packet stays. Marks it if it can be marked.
@@ -209,7 +199,7 @@ impl Pi2State {
         if !recur.hits(self.base * self.base, cx.rng) {
             return true;
         }
-        let overloaded = law.overload == Overload::Drop && self.coupled(law) >= 1.0;
+        let overloaded = law.params.overload == Overload::Drop && self.coupled(law) >= 1.0;
         !overloaded && cx.mark(packet)
     }
 
@@ -227,7 +217,7 @@ impl Pi2State {
         if coupled < 1.0 {
             return !recur.hits(native.max(coupled), cx.rng) || cx.mark(packet);
         }
-        if law.overload == Overload::Drop && recur.hits(self.base * self.base, cx.rng) {
+        if law.params.overload == Overload::Drop && recur.hits(self.base * self.base, cx.rng) {
             return false;
         }
         !recur.hits(coupled, cx.rng) || cx.mark(packet)
@@ -236,7 +226,6 @@ impl Pi2State {
 
 /// PI2 with a controller for each queue.
 pub struct Pi2 {
-    limit: Limit,
     law: Pi2Law,
     /// For each queue: the controller, and the signals of classic and of scalable packets.
     states: Vec<(Pi2State, Recur, Recur)>,
@@ -251,11 +240,11 @@ impl Named for Pi2 {
     type Params = Pi2Params;
 
     fn build(params: &Pi2Params, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
-        require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
+        above_zero("limit", params.limit)?;
         let law = Pi2Law::new(params, setting)?;
         let signals = Recur::new(params.derandomize);
         let states = vec![(Pi2State::default(), signals, signals); setting.queues];
-        Ok(Box::new(Pi2 { limit: params.limit, law, states }))
+        Ok(Box::new(Pi2 { law, states }))
     }
 }
 
@@ -269,7 +258,7 @@ impl Admit for Pi2 {
         cx: &mut Context,
     ) -> Result<(), DropReason> {
         self.states[queue].0.catch_up(&self.law, cx.now, || bank.head_since(queue));
-        bank.room(queue, self.limit, packet.len)
+        bank.room(queue, self.law.params.limit, packet.len)
     }
 
     #[inline]

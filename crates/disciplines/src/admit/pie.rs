@@ -36,7 +36,7 @@
 
 use crate::Admit;
 use crate::retune::retuned;
-use forebay_core::config::require;
+use forebay_core::config::{above_zero, within};
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rng, Row,
     Setting, Time,
@@ -47,7 +47,6 @@ use std::any::Any;
 
 /// Proportional integral controller enhanced, with one state for each queue.
 pub struct Pie {
-    limit: Limit,
     law: PieLaw,
     states: Row<PieState>,
 }
@@ -64,7 +63,7 @@ pub enum DelayEstimation {
 }
 
 /// Parameters of PIE.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PieParams {
     /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
@@ -112,16 +111,9 @@ impl Default for PieParams {
 /// The constant part of PIE.
 #[derive(Debug, Clone, Copy)]
 pub struct PieLaw {
-    target: Duration,
-    t_update: Duration,
-    alpha: f64,
-    beta: f64,
-    max_burst: Duration,
+    params: PieParams,
     /// Two packets of the largest size. Nothing is dropped from a shorter queue.
     floor: u64,
-    mark_ecnth: Option<f64>,
-    delay_estimation: DelayEstimation,
-    derandomize: bool,
 }
 
 /// DQ_THRESHOLD (section 5.2), in bytes.
@@ -132,33 +124,17 @@ const DQ_WEIGHT: f64 = 0.25;
 const CATCH_UP: u64 = 4096;
 
 impl PieLaw {
-    /// The algorithm with these parameters on a port with that mtu. Their limit is not used.
+    /// The algorithm with these parameters on a port with that mtu. Their limit is not checked.
     ///
     /// # Errors
     /// Names the field that is out of range.
     pub fn new(params: &PieParams, setting: &Setting) -> Result<Self, ConfigError> {
-        for (path, span) in [("target", params.target), ("t_update", params.t_update)] {
-            require(span > Duration::ZERO, path, || format!("must be above 0, got \"{span}\""))?;
-        }
-        for (path, gain) in [("alpha", params.alpha), ("beta", params.beta)] {
-            require(gain > 0.0 && gain.is_finite(), path, || {
-                format!("must be above 0, got {gain}")
-            })?;
-        }
-        require((0.0..=1.0).contains(&params.mark_ecnth), "mark_ecnth", || {
-            format!("must be 0 to 1, got {}", params.mark_ecnth)
-        })?;
-        Ok(PieLaw {
-            target: params.target,
-            t_update: params.t_update,
-            alpha: params.alpha,
-            beta: params.beta,
-            max_burst: params.max_burst,
-            floor: 2 * u64::from(setting.mtu),
-            mark_ecnth: params.ecn.then_some(params.mark_ecnth),
-            delay_estimation: params.delay_estimation,
-            derandomize: params.derandomize,
-        })
+        above_zero("target", params.target)?;
+        above_zero("t_update", params.t_update)?;
+        above_zero("alpha", params.alpha)?;
+        above_zero("beta", params.beta)?;
+        within("mark_ecnth", params.mark_ecnth, 0.0..=1.0)?;
+        Ok(PieLaw { params: *params, floor: 2 * u64::from(setting.mtu) })
     }
 }
 
@@ -215,7 +191,7 @@ impl PieState {
             accu_prob: 0.0,
             delay: Duration::ZERO,
             measured: Duration::ZERO,
-            burst_allowance: law.max_burst,
+            burst_allowance: law.params.max_burst,
             updated: Time::ZERO,
             departures: Departures::default(),
         }
@@ -229,15 +205,15 @@ impl PieState {
     /// Makes the updates that are due. `bytes` are queued.
     #[inline]
     pub fn catch_up(&mut self, law: &PieLaw, now: Time, bytes: u64) {
-        if now.since(self.updated) >= law.t_update {
+        if now.since(self.updated) >= law.params.t_update {
             self.make_up(law, now, bytes);
         }
     }
 
     fn make_up(&mut self, law: &PieLaw, now: Time, bytes: u64) {
-        let due = now.since(self.updated).as_nanos() / law.t_update.as_nanos();
-        self.updated += law.t_update * due;
-        let delay = match law.delay_estimation {
+        let due = now.since(self.updated).as_nanos() / law.params.t_update.as_nanos();
+        self.updated += law.params.t_update * due;
+        let delay = match law.params.delay_estimation {
             DelayEstimation::Timestamp => self.measured,
             DelayEstimation::DepartureRate => self.departures.delay(bytes),
         };
@@ -253,8 +229,8 @@ impl PieState {
     /// calculate_drop_prob: one update with the queue at `delay`.
     fn update(&mut self, law: &PieLaw, delay: Duration) {
         let seconds = |span: Duration| span.as_secs_f64();
-        let mut step = law.alpha * (seconds(delay) - seconds(law.target))
-            + law.beta * (seconds(delay) - seconds(self.delay));
+        let mut step = law.params.alpha * (seconds(delay) - seconds(law.params.target))
+            + law.params.beta * (seconds(delay) - seconds(self.delay));
         step /= auto_tuning(self.drop_prob);
         if self.drop_prob >= 0.1 && step > 0.02 {
             step = 0.02;
@@ -264,10 +240,10 @@ impl PieState {
             self.drop_prob *= 0.98;
         }
         self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
-        self.burst_allowance = self.burst_allowance.saturating_sub(law.t_update);
-        let half = law.target / 2;
+        self.burst_allowance = self.burst_allowance.saturating_sub(law.params.t_update);
+        let half = law.params.target / 2;
         if self.drop_prob == 0.0 && delay < half && self.delay < half {
-            self.burst_allowance = law.max_burst;
+            self.burst_allowance = law.params.max_burst;
         }
         self.delay = delay;
     }
@@ -288,7 +264,8 @@ impl PieState {
             return Ok(());
         }
         self.accu_prob = 0.0;
-        if law.mark_ecnth.is_some_and(|most| self.drop_prob < most) && cx.mark(packet) {
+        let marks = law.params.ecn && self.drop_prob < law.params.mark_ecnth;
+        if marks && cx.mark(packet) {
             return Ok(());
         }
         Err(DropReason::Aqm)
@@ -296,11 +273,11 @@ impl PieState {
 
     #[inline]
     fn drop_early(&mut self, law: &PieLaw, bytes: u64, rng: &mut Rng) -> bool {
-        let calm = self.delay < law.target / 2 && self.drop_prob < 0.2;
+        let calm = self.delay < law.params.target / 2 && self.drop_prob < 0.2;
         if calm || bytes <= law.floor {
             return false;
         }
-        if law.derandomize {
+        if law.params.derandomize {
             if self.drop_prob == 0.0 {
                 self.accu_prob = 0.0;
             }
@@ -323,7 +300,7 @@ impl PieState {
     /// `packet` departs and `bytes` stay in the queue.
     #[inline]
     pub fn departed(&mut self, law: &PieLaw, now: Time, packet: &Packet, bytes: u64) {
-        match law.delay_estimation {
+        match law.params.delay_estimation {
             DelayEstimation::Timestamp => {
                 self.measured = if bytes == 0 { Duration::ZERO } else { now.since(packet.queued) };
             }
@@ -351,10 +328,10 @@ impl Pie {
     /// # Errors
     /// Names the field that is out of range.
     pub fn new(params: &PieParams, setting: &Setting) -> Result<Self, ConfigError> {
-        require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
+        above_zero("limit", params.limit)?;
         let law = PieLaw::new(params, setting)?;
         let states = Row::new(PieState::new(&law), setting.queues);
-        Ok(Pie { limit: params.limit, law, states })
+        Ok(Pie { law, states })
     }
 }
 
@@ -381,7 +358,7 @@ impl Admit for Pie {
     ) -> Result<(), DropReason> {
         let (state, bytes) = (&mut self.states[queue], bank.bytes(queue));
         state.catch_up(&self.law, cx.now, bytes);
-        if !self.limit.admits(bank.packets(queue), bytes, packet.len) {
+        if !self.law.params.limit.admits(bank.packets(queue), bytes, packet.len) {
             state.overflowed();
             return Err(DropReason::Overflow);
         }

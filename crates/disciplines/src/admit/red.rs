@@ -37,7 +37,7 @@
 use super::average::{Average, Idle, Pace};
 use super::curve::{Curve, Gaps, Measure, Signal, Spacing};
 use crate::Admit;
-use forebay_core::config::require;
+use forebay_core::config::{above_zero, require};
 use forebay_core::{
     Bank, Bytes, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rate,
     Setting, Time,
@@ -48,15 +48,13 @@ use std::any::Any;
 
 /// Random early detection, with one state for each queue.
 pub struct Red {
-    limit: Limit,
+    params: RedParams,
     adaptation: Option<Adaptation>,
     measure: Measure,
     weight: f64,
-    spare_short: bool,
     pace: Pace,
     /// 1/mtu in byte mode.
     per_byte: Option<f64>,
-    ecn: bool,
     states: Vec<State>,
 }
 
@@ -164,46 +162,6 @@ impl Default for RedParams {
 }
 
 impl Red {
-    /// RED with these parameters.
-    ///
-    /// # Errors
-    /// Names the field that is out of range.
-    pub fn new(params: &RedParams, setting: &Setting) -> Result<Self, ConfigError> {
-        require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
-        for (path, span) in
-            [("adapt_every", params.adapt_every), ("target_delay", params.target_delay)]
-        {
-            require(span != Some(Duration::ZERO), path, || {
-                "must be above 0; leave it out to have none".into()
-            })?;
-        }
-        let (min_th, max_th) = (params.min_th.unwrap_or(MIN_TH), params.max_th.unwrap_or(MAX_TH));
-        let weight = params.weight.unwrap_or(WEIGHT);
-        let (curve, measure) = Curve::new(min_th, max_th, params.max_p, params.gentle)?;
-        let curve = curve.with_rules(params.wait, params.spare_first).with_gaps(params.gaps);
-        require_weight(weight)?;
-        require_mean_packet(params.mean_packet)?;
-        require(!(params.wait && params.gaps == Gaps::Linux), "gaps", || {
-            "must be \"paper\" with wait, got \"linux\"".into()
-        })?;
-        Ok(Red {
-            limit: params.limit,
-            adaptation: params
-                .adapt_every
-                .map(|every| Adaptation { every, next: Time::ZERO + every }),
-            measure,
-            weight,
-            spare_short: params.spare_short,
-            pace: Pace::new(setting, params.mean_packet, params.idle),
-            per_byte: params.byte_mode.then(|| 1.0 / f64::from(setting.mtu)),
-            ecn: params.ecn,
-            states: vec![
-                State { curve, average: Average::default(), spacing: Spacing::default() };
-                setting.queues
-            ],
-        })
-    }
-
     /// Makes the steps of max_p that are due.
     #[inline]
     fn catch_up(&mut self, now: Time) {
@@ -250,11 +208,6 @@ pub(super) fn require_weight(weight: f64) -> Result<(), ConfigError> {
     })
 }
 
-/// Checks the packet size by which idle time is counted.
-pub(super) fn require_mean_packet(size: Bytes) -> Result<(), ConfigError> {
-    require(size.0 > 0, "mean_packet", || "must be above 0, got \"0B\"".into())
-}
-
 impl Named for Red {
     type Family = dyn Admit;
     const NAME: &'static str = "red";
@@ -279,7 +232,35 @@ impl Named for Red {
     }
 
     fn build(params: &RedParams, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
-        Ok(Box::new(Red::new(params, setting)?))
+        above_zero("limit", params.limit)?;
+        for (path, span) in
+            [("adapt_every", params.adapt_every), ("target_delay", params.target_delay)]
+        {
+            require(span != Some(Duration::ZERO), path, || {
+                "must be above 0; leave it out to have none".into()
+            })?;
+        }
+        let (min_th, max_th) = (params.min_th.unwrap_or(MIN_TH), params.max_th.unwrap_or(MAX_TH));
+        let weight = params.weight.unwrap_or(WEIGHT);
+        let (curve, measure) = Curve::new(min_th, max_th, params.max_p, params.gentle)?;
+        let curve = curve.with_rules(params.wait, params.spare_first).with_gaps(params.gaps);
+        require_weight(weight)?;
+        above_zero("mean_packet", params.mean_packet)?;
+        require(!(params.wait && params.gaps == Gaps::Linux), "gaps", || {
+            "must be \"paper\" with wait, got \"linux\"".into()
+        })?;
+        let adaptation =
+            params.adapt_every.map(|every| Adaptation { every, next: Time::ZERO + every });
+        let state = State { curve, average: Average::default(), spacing: Spacing::default() };
+        Ok(Box::new(Red {
+            params: params.clone(),
+            adaptation,
+            measure,
+            weight,
+            pace: Pace::new(setting, params.mean_packet, params.idle),
+            per_byte: params.byte_mode.then(|| 1.0 / f64::from(setting.mtu)),
+            states: vec![state; setting.queues],
+        }))
     }
 }
 
@@ -297,15 +278,15 @@ impl Admit for Red {
         let state = &mut self.states[queue];
         let length = self.measure.length(packets, bytes);
         let average = state.average.update(self.weight, length, cx.now, &self.pace);
-        if !self.limit.admits(packets, bytes, packet.len) {
+        if !self.params.limit.admits(packets, bytes, packet.len) {
             state.spacing.restart();
             return Err(DropReason::Overflow);
         }
         let share = self.per_byte.map_or(1.0, |per_byte| f64::from(packet.len) * per_byte);
-        let average = if self.spare_short && packets <= 1 { 0.0 } else { average };
+        let average = if self.params.spare_short && packets <= 1 { 0.0 } else { average };
         match state.spacing.step(&state.curve, average, share, cx.rng) {
             Signal::Pass => Ok(()),
-            Signal::Early if self.ecn && cx.mark(packet) => Ok(()),
+            Signal::Early if self.params.ecn && cx.mark(packet) => Ok(()),
             Signal::Early | Signal::Forced => Err(DropReason::Aqm),
         }
     }

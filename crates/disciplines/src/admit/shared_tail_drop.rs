@@ -7,7 +7,7 @@
 
 use crate::Admit;
 use crate::retune::replaced;
-use forebay_core::config::require;
+use forebay_core::config::above_zero;
 use forebay_core::{
     Bank, Conduct, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Setting, Time,
 };
@@ -16,10 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::any::Any;
 
 /// Drops packets that arrive when all queues together are full.
-pub struct SharedTailDrop {
-    limit: Limit,
-    push_out: bool,
-}
+pub struct SharedTailDrop(SharedTailDropParams);
 
 /// Parameters of shared tail drop.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -45,8 +42,8 @@ impl SharedTailDrop {
     /// # Errors
     /// A limit of zero.
     pub fn new(params: &SharedTailDropParams) -> Result<Self, ConfigError> {
-        require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
-        Ok(SharedTailDrop { limit: params.limit, push_out: params.push_out })
+        above_zero("limit", params.limit)?;
+        Ok(SharedTailDrop(params.clone()))
     }
 }
 
@@ -74,10 +71,10 @@ impl Admit for SharedTailDrop {
     ) -> Result<(), DropReason> {
         loop {
             let held = bank.total();
-            if self.limit.admits(held.packets, held.bytes, packet.len) {
+            if self.0.limit.admits(held.packets, held.bytes, packet.len) {
                 return Ok(());
             }
-            let lower = if self.push_out { 0..queue } else { 0..0 };
+            let lower = if self.0.push_out { 0..queue } else { 0..0 };
             let mut last = lower.filter_map(|queue| Some((queue, bank.last(queue)?)));
             let (queue, place) = last.next().ok_or(DropReason::Overflow)?;
             let victim = bank.remove(queue, place);

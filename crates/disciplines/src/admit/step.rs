@@ -22,7 +22,7 @@
 use super::Recur;
 use crate::Admit;
 use crate::retune::retuned;
-use forebay_core::config::require;
+use forebay_core::config::above_zero;
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
 };
@@ -101,7 +101,7 @@ impl Named for Step {
 
     fn build(params: &StepParams, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
         let StepParams { limit, threshold, range, packets } = *params;
-        require(!limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
+        above_zero("limit", limit)?;
         let ramp = Ramp::new(threshold, range, packets);
         Ok(Box::new(Step { limit, ramp, signals: vec![Recur::new(false); setting.queues] }))
     }

@@ -4,7 +4,7 @@
 
 use crate::retune::replaced;
 use crate::{Admit, OneOrEach};
-use forebay_core::config::require;
+use forebay_core::config::above_zero;
 use forebay_core::{
     Bank, Conduct, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Setting, Time,
 };
@@ -39,9 +39,7 @@ impl TailDrop {
     /// A limit of zero, or a list of another length than `queues`.
     pub fn new(params: &TailDropParams, queues: usize) -> Result<Self, ConfigError> {
         let limits = params.limit.expand(queues, "limit", "queues")?;
-        require(limits.iter().all(|limit| !limit.is_zero()), "limit", || {
-            "must be above 0, got \"0\"".into()
-        })?;
+        limits.iter().try_for_each(|limit| above_zero("limit", *limit))?;
         Ok(TailDrop { limits })
     }
 

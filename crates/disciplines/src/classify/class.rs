@@ -4,7 +4,7 @@
 
 use crate::Classify;
 use crate::retune::unchanged;
-use forebay_core::config::require;
+use forebay_core::config::within;
 use forebay_core::{Bank, ConfigError, Context, Named, Packet, QueueId, Setting, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,11 +16,12 @@ pub struct Class {
     queues: usize,
 }
 
-/// Parameters of `class`.
+/// Parameters of `class` and `precedence`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClassParams {
-    /// Number of queues, 1 to 256; class q joins queue q, and classes beyond join the highest.
+    /// Number of queues, 1 to 256; class (or precedence) q joins queue q, and those beyond join the
+    /// highest.
     pub queues: usize,
 }
 
@@ -38,9 +39,7 @@ pub(crate) const MOST_QUEUES: usize = 256;
 /// # Errors
 /// Names `queues`, if it is not from 1 to [`MOST_QUEUES`].
 pub(crate) fn check_queues(queues: usize) -> Result<(), ConfigError> {
-    require((1..=MOST_QUEUES).contains(&queues), "queues", || {
-        format!("must be 1 to {MOST_QUEUES}, got {queues}")
-    })
+    within("queues", queues, 1..=MOST_QUEUES)
 }
 
 impl Class {

@@ -10,7 +10,7 @@
 
 use crate::Classify;
 use crate::retune::unchanged;
-use forebay_core::config::require;
+use forebay_core::config::within;
 use forebay_core::{Bank, ConfigError, Context, Named, Packet, QueueId, Setting, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,9 +45,7 @@ impl FlowHash {
     /// # Errors
     /// A number of queues out of range.
     pub fn new(params: &FlowHashParams) -> Result<Self, ConfigError> {
-        require((1..=65_536).contains(&params.queues), "queues", || {
-            format!("must be 1 to 65536, got {}", params.queues)
-        })?;
+        within("queues", params.queues, 1..=65_536)?;
         Ok(FlowHash { queues: params.queues, salt: params.salt })
     }
 

@@ -37,7 +37,7 @@
 use super::flow_meter::FlowMeter;
 use super::service_share::{Count, ServiceShare, Window};
 use crate::Classify;
-use forebay_core::config::require;
+use forebay_core::config::{above_zero, require, within};
 use forebay_core::{
     Bank, Bytes, Conduct, ConfigError, Context, Duration, Named, Packet, PacketKind, QueueId, Rate,
     Setting, Time,
@@ -141,10 +141,8 @@ impl Ncq {
     /// # Errors
     /// Names the field that is out of range.
     pub fn new(params: &NcqParams) -> Result<Self, ConfigError> {
-        require((0.0..=1.0).contains(&params.ncqthresh), "ncqthresh", || {
-            format!("must be 0 to 1, got {}", params.ncqthresh)
-        })?;
-        require(params.length.0 > 0, "length", || "must be above 0, got \"0B\"".into())?;
+        within("ncqthresh", params.ncqthresh, 0.0..=1.0)?;
+        above_zero("length", params.length)?;
         let impact = params.impact.unwrap_or(1.0);
         require(impact > 0.0 && impact <= 1.0, "impact", || {
             format!("must be above 0 and at most 1, got {impact}")
@@ -156,13 +154,11 @@ impl Ncq {
         let flows = match params.identify {
             Identify::Size => None,
             Identify::Flow(FlowParams { rate, volume, flows }) => {
-                require(rate.bps() > 0, "identify.flow.rate", || "must be above 0".into())?;
+                above_zero("identify.flow.rate", rate)?;
                 require((1..=1_000_000_000).contains(&volume.0), "identify.flow.volume", || {
                     format!("must be above 0 and at most \"1GB\", got \"{volume}\"")
                 })?;
-                require((1..=1_048_576).contains(&flows), "identify.flow.flows", || {
-                    format!("must be 1 to 1048576, got {flows}")
-                })?;
+                within("identify.flow.flows", flows, 1..=1_048_576)?;
                 Some(FlowMeter::new(rate, volume, flows))
             }
         };

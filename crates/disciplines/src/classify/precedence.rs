@@ -3,12 +3,10 @@
 //! This is the simple alternative to CQ-AQM, which treats class and precedence separately. Cost:
 //! one comparison per packet.
 
-use super::class::check_queues;
+use super::class::{ClassParams, check_queues};
 use crate::Classify;
 use crate::retune::unchanged;
 use forebay_core::{Bank, Conduct, ConfigError, Context, Named, Packet, QueueId, Setting, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::any::Any;
 
 /// Queue p for precedence p; precedences above the highest queue join the highest.
@@ -17,29 +15,15 @@ pub struct Precedence {
     queues: usize,
 }
 
-/// Parameters of `precedence`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct PrecedenceParams {
-    /// Number of queues, 1 to 256; precedence p joins queue p, those beyond join the highest.
-    pub queues: usize,
-}
-
-impl Default for PrecedenceParams {
-    fn default() -> Self {
-        PrecedenceParams { queues: 2 }
-    }
-}
-
 impl Named for Precedence {
     type Family = dyn Classify;
     const NAME: &'static str = "precedence";
     const SUMMARY: &'static str = "one queue for each precedence";
     const SOURCE: &'static str = "RFC 791, section 3.1 (precedence)";
     const FACTS: Conduct = Conduct::REORDERS;
-    type Params = PrecedenceParams;
+    type Params = ClassParams;
 
-    fn build(params: &PrecedenceParams, _: &Setting) -> Result<Box<dyn Classify>, ConfigError> {
+    fn build(params: &ClassParams, _: &Setting) -> Result<Box<dyn Classify>, ConfigError> {
         check_queues(params.queues)?;
         Ok(Box::new(Precedence { queues: params.queues }))
     }

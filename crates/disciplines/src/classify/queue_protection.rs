@@ -34,7 +34,7 @@
 //! bytes per bucket.
 
 use super::mix;
-use forebay_core::config::require;
+use forebay_core::config::{above_zero, require, within};
 use forebay_core::{ConfigError, Duration, Rate, Setting, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -120,14 +120,9 @@ impl QueueProtection {
     /// Names the field that is out of range.
     pub fn new(params: &QueueProtectionParams, setting: &Setting) -> Result<Self, ConfigError> {
         let QueueProtectionParams { critical_ql_score, lg_aging, buckets, attempts, .. } = *params;
-        for (path, span) in
-            [("critical_ql_score", critical_ql_score), ("max_ql_score", params.max_ql_score)]
-        {
-            require(span > Duration::ZERO, path, || format!("must be above 0, got \"{span}\""))?;
-        }
-        require((1..=30).contains(&lg_aging), "lg_aging", || {
-            format!("must be 1 to 30, got {lg_aging}")
-        })?;
+        above_zero("critical_ql_score", critical_ql_score)?;
+        above_zero("max_ql_score", params.max_ql_score)?;
+        within("lg_aging", lg_aging, 1..=30)?;
         require(buckets.is_power_of_two() && buckets <= 65_536, "buckets", || {
             format!("must be a power of two, 1 to 65536, got {buckets}")
         })?;

@@ -46,7 +46,7 @@ use crate::admit::{CobaltLaw, CobaltParams};
 use crate::classify::mix;
 use ack_filter::Acks;
 use flows::{Flows, QUEUES};
-use forebay_core::config::require;
+use forebay_core::config::{above_zero, require, within};
 use forebay_core::tcp::Tcp;
 use forebay_core::{
     Backlog, Bank, Bytes, Conduct, ConfigError, Context, Discipline, DropReason, Duration, Named,
@@ -216,15 +216,13 @@ impl Named for Cake {
         require(bandwidth.is_none_or(|rate| rate.bps() > 0), "bandwidth", || {
             "must be above 0; leave it out not to shape".into()
         })?;
-        require(rtt > Duration::ZERO, "rtt", || format!("must be above 0, got \"{rtt}\""))?;
+        above_zero("rtt", rtt)?;
         require(Duration::ZERO < target && target < rtt, "target", || {
             format!("must be above 0 and below rtt (\"{rtt}\"), got \"{target}\"")
         })?;
-        require((-64..=256).contains(&overhead), "overhead", || {
-            format!("must be -64 to 256, got {overhead}")
-        })?;
+        within("overhead", overhead, -64..=256)?;
         require(mpu.0 <= 256, "mpu", || format!("must be at most 256B, got \"{mpu}\""))?;
-        require(memory_limit.0 > 0, "memory_limit", || "must be above 0, got \"0B\"".into())?;
+        above_zero("memory_limit", memory_limit)?;
         let tins: Result<Vec<Tin>, ConfigError> =
             diffserv.shares().into_iter().map(|share| Tin::new(params, share, setting)).collect();
         let tins = tins?;

@@ -2,9 +2,9 @@
 //! pay for it.
 
 use crate::classify::{Class, ClassParams, Dscp, DscpParams, MOST_QUEUES};
-use crate::schedule::{DrrParams, StrictPriorityParams, WeightsParams};
+use crate::schedule::{DrrParams, WeightsParams};
 use crate::{Admit, Classify, Composed, Schedule};
-use forebay_core::{ConfigError, Discipline, Setting};
+use forebay_core::{ConfigError, Discipline, NoParams, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +86,7 @@ fn compose<C: Classify, A: Admit + 'static, S: Schedule>(
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ServerParams {
     /// The highest queue that holds packets.
-    StrictPriority(StrictPriorityParams),
+    StrictPriority(NoParams),
     /// Weighted round robin by packets.
     Wrr(WeightsParams),
     /// Deficit round robin, by bytes.
@@ -97,7 +97,7 @@ pub enum ServerParams {
 
 impl Default for ServerParams {
     fn default() -> Self {
-        ServerParams::StrictPriority(StrictPriorityParams {})
+        ServerParams::StrictPriority(NoParams {})
     }
 }
 

@@ -23,7 +23,7 @@
 use crate::Schedule;
 use crate::classify::CLASSIC;
 use crate::retune::retuned;
-use forebay_core::config::require;
+use forebay_core::config::within;
 use forebay_core::{Bank, ConfigError, Named, QueueId, Setting, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ impl ClassicProtection {
     /// # Errors
     /// A share below 0 or above 1, as that of the field `path`.
     pub fn new(share: f64, path: &str, setting: &Setting) -> Result<Self, ConfigError> {
-        require((0.0..=1.0).contains(&share), path, || format!("must be 0 to 1, got {share}"))?;
+        within(path, share, 0.0..=1.0)?;
         let share = (share * WHOLE as f64).round() as i64;
         let start = i64::from(setting.mtu) * (2 * share - WHOLE);
         Ok(ClassicProtection { share, credit: start, start })

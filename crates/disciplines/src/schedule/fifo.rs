@@ -1,26 +1,19 @@
 //! First in, first out across all queues.
 
 use crate::Schedule;
-use forebay_core::{Bank, ConfigError, Named, QueueId, Setting};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{Bank, ConfigError, Named, NoParams, QueueId, Setting};
 
 /// Serves the packet that has waited longest, in any queue. A tie goes to the lower queue.
 pub struct Fifo;
-
-/// `fifo` has no parameters.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FifoParams {}
 
 impl Named for Fifo {
     type Family = dyn Schedule;
     const NAME: &'static str = "fifo";
     const SUMMARY: &'static str = "the packet that has waited longest";
     const SOURCE: &'static str = "";
-    type Params = FifoParams;
+    type Params = NoParams;
 
-    fn build(_: &FifoParams, _: &Setting) -> Result<Box<dyn Schedule>, ConfigError> {
+    fn build(_: &NoParams, _: &Setting) -> Result<Box<dyn Schedule>, ConfigError> {
         Ok(Box::new(Fifo))
     }
 }

@@ -4,26 +4,19 @@
 //! Operations Research 2 (1954), for its delays. Cost: one look at each queue above the served one.
 
 use crate::Schedule;
-use forebay_core::{Bank, ConfigError, Named, QueueId, Setting};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{Bank, ConfigError, Named, NoParams, QueueId, Setting};
 
 /// Serves the highest queue that holds packets; a transmission is not interrupted.
 pub struct StrictPriority;
-
-/// `strict-priority` has no parameters.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct StrictPriorityParams {}
 
 impl Named for StrictPriority {
     type Family = dyn Schedule;
     const NAME: &'static str = "strict-priority";
     const SUMMARY: &'static str = "the highest queue that holds packets";
     const SOURCE: &'static str = "Cobham 1954 (non-preemptive priority)";
-    type Params = StrictPriorityParams;
+    type Params = NoParams;
 
-    fn build(_: &StrictPriorityParams, _: &Setting) -> Result<Box<dyn Schedule>, ConfigError> {
+    fn build(_: &NoParams, _: &Setting) -> Result<Box<dyn Schedule>, ConfigError> {
         Ok(Box::new(StrictPriority))
     }
 }

@@ -87,13 +87,13 @@ proptest! {
         let law = law();
         let (mut lazy, mut timed) = (state(drop_prob, old), state(drop_prob, old));
         lazy.measured = Duration::from_millis(now);
-        lazy.catch_up(&law, Time::ZERO + law.t_update * updates + Duration::from_nanos(7), 0);
+        lazy.catch_up(&law, Time::ZERO + law.params.t_update * updates + Duration::from_nanos(7), 0);
         for _ in 0..updates {
             timed.update(&law, Duration::from_millis(now));
         }
         prop_assert_eq!(lazy.drop_prob.to_bits(), timed.drop_prob.to_bits());
         prop_assert_eq!(lazy.burst_allowance, timed.burst_allowance);
-        prop_assert_eq!(lazy.updated, Time::ZERO + law.t_update * updates);
+        prop_assert_eq!(lazy.updated, Time::ZERO + law.params.t_update * updates);
     }
 }
 
@@ -103,9 +103,9 @@ fn a_long_idle_time_comes_to_rest() {
     let mut state = state(1.0, 40);
     state.catch_up(&law, Time::ZERO + Duration::from_secs(1_000_000), 0);
     assert_eq!(state.drop_prob, 0.0);
-    assert_eq!(state.burst_allowance, law.max_burst);
+    assert_eq!(state.burst_allowance, law.params.max_burst);
     // The next update is due a period after the last multiple of 15 ms.
-    assert!(Time::ZERO + Duration::from_secs(1_000_000) < state.updated + law.t_update);
+    assert!(Time::ZERO + Duration::from_secs(1_000_000) < state.updated + law.params.t_update);
 }
 
 fn judge(law: &PieLaw, state: &mut PieState, bytes: u64, rng: &mut Rng) -> Record {

@@ -59,7 +59,7 @@ use super::curve::{Curve, Measure, Signal, Spacing};
 use crate::Admit;
 use crate::retune::retuned;
 use forebay_core::{
-    Bank, Context, DropReason, LevelOrder, Limit, Packet, Place, QueueId, Rate, Setting, Time,
+    Bank, Context, DropReason, LevelOrder, Packet, Place, QueueId, Rate, Setting, Time,
 };
 use std::any::Any;
 use std::mem::discriminant;
@@ -78,15 +78,12 @@ enum Mechanism {
 /// WRED, RIO or WRT, with one state for each queue.
 struct Differentiated {
     mechanism: Mechanism,
-    limit: Limit,
+    params: WredParams,
     curves: Vec<Curve>,
     measure: Measure,
-    weight: f64,
-    spare_short: bool,
     pace: Pace,
     /// None: drop arrivals only.
     victim: Option<Victim>,
-    defer_drop: bool,
     states: Vec<State>,
 }
 
@@ -119,17 +116,14 @@ impl Differentiated {
     ) -> Self {
         Differentiated {
             mechanism,
-            limit: params.limit,
+            params: params.clone(),
             curves: checked.curves,
             measure: checked.measure,
-            weight: params.weight,
-            spare_short: params.spare_short,
             pace: Pace::new(setting, params.mean_packet, params.idle),
             victim: match params.drop_strategy {
                 DropStrategy::DropArrivals => None,
                 DropStrategy::DropFromQueue => Some(params.victim),
             },
-            defer_drop: params.defer_drop,
             states: vec![State::default(); setting.queues],
         }
     }
@@ -150,7 +144,7 @@ impl Differentiated {
 
     /// Whether the rule of `level` drops, with `waiting` packets in the queue.
     fn ask(&mut self, queue: QueueId, level: usize, waiting: usize, cx: &mut Context) -> bool {
-        let spared = self.spare_short && waiting <= 1;
+        let spared = self.params.spare_short && waiting <= 1;
         let average = if spared { 0.0 } else { self.average(queue, level) };
         let spacing = &mut self.states[queue].spacing[level];
         spacing.step(&self.curves[level], average, 1.0, cx.rng) != Signal::Pass
@@ -182,7 +176,7 @@ impl Differentiated {
         cx: &mut Context,
     ) -> Result<(), DropReason> {
         if let Some(deferred) = self.states[queue].deferred {
-            let spared = self.spare_short && bank.packets(queue) <= 1;
+            let spared = self.params.spare_short && bank.packets(queue) <= 1;
             let average = self.average(queue, deferred);
             if spared || self.curves[deferred].probability(average) == 0.0 {
                 self.states[queue].deferred = None;
@@ -209,7 +203,7 @@ impl Differentiated {
             }
             unmet = unmet.or(Some(law));
         }
-        if self.defer_drop && unmet.is_some() {
+        if self.params.defer_drop && unmet.is_some() {
             self.states[queue].deferred = unmet;
         }
         Ok(())
@@ -224,7 +218,7 @@ impl Differentiated {
         bank: &mut Bank,
         cx: &mut Context,
     ) -> Result<(), DropReason> {
-        while !self.limit.admits(bank.packets(queue), bank.bytes(queue), len) {
+        while !self.params.limit.admits(bank.packets(queue), bank.bytes(queue), len) {
             let Some(victim) = self.victim else { return Err(DropReason::Overflow) };
             let above = level + 1..self.curves.len();
             if !above.rev().any(|higher| self.push_out(queue, higher, victim, bank, cx)) {
@@ -273,15 +267,15 @@ impl Admit for Differentiated {
         let mut level = self.level(packet);
         let state = &mut self.states[queue];
         let length = self.measure.length(bank.packets(queue), bank.bytes(queue));
-        state.total.update(self.weight, length, cx.now, &self.pace);
+        state.total.update(self.params.weight, length, cx.now, &self.pace);
         if packet.drop_precedence == 0 {
             let length = self.measure.length(state.in_packets, state.in_bytes);
-            let average = state.in_profile.update(self.weight, length, cx.now, &self.pace);
+            let average = state.in_profile.update(self.params.weight, length, cx.now, &self.pace);
             if matches!(self.mechanism, Mechanism::Wrt(threshold) if average > threshold) {
                 level = 1;
             }
         }
-        if !self.limit.admits(bank.packets(queue), bank.bytes(queue), packet.len) {
+        if !self.params.limit.admits(bank.packets(queue), bank.bytes(queue), packet.len) {
             let own = self.level(packet);
             self.states[queue].spacing[level].restart();
             self.make_room(queue, own, packet.len, bank, cx)?;

@@ -2,9 +2,9 @@
 
 use super::super::average::Idle;
 use super::super::curve::{Curve, Measure};
-use super::super::red::{require_mean_packet, require_weight};
+use super::super::red::require_weight;
 use super::MAX_LEVELS;
-use forebay_core::config::require;
+use forebay_core::config::{above_zero, require};
 use forebay_core::{Bytes, ConfigError, Limit, compose};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -179,13 +179,13 @@ pub(super) struct Checked {
 
 /// Checks the parameters that the three have in common.
 pub(super) fn check(params: &WredParams) -> Result<Checked, ConfigError> {
-    require(!params.limit.is_zero(), "limit", || "must be above 0, got \"0\"".into())?;
+    above_zero("limit", params.limit)?;
     let count = params.levels.len();
     require((1..=MAX_LEVELS).contains(&count), "levels", || {
         format!("must be 1 to {MAX_LEVELS} levels, got {count}")
     })?;
     require_weight(params.weight)?;
-    require_mean_packet(params.mean_packet)?;
+    above_zero("mean_packet", params.mean_packet)?;
     let mut measure = None;
     let mut curves = Vec::with_capacity(count);
     for (index, level) in params.levels.iter().enumerate() {
