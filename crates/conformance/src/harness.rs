@@ -28,7 +28,7 @@ pub struct Arrival {
     pub drop_precedence: u8,
     /// Whether its transport understands marks.
     pub ect: bool,
-    /// What it carries.
+    /// Its content.
     pub kind: PacketKind,
 }
 
@@ -114,7 +114,7 @@ pub fn adversarial() -> Vec<(&'static str, Vec<Arrival>)> {
     ]
 }
 
-/// What happened to a packet.
+/// Fate of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// Sent at this instant.
@@ -125,7 +125,7 @@ pub enum Fate {
     Marked(u32),
 }
 
-/// What the harness remembers of a packet that it offered.
+/// The harness's record of a packet that it offered.
 struct Record {
     arrival: Arrival,
     left: bool,
@@ -188,7 +188,7 @@ impl Sink for Ledger {
     }
 }
 
-/// How a discipline is used.
+/// The calls that the harness makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
     /// Only with the calls that a link needs.
@@ -211,8 +211,7 @@ struct Rig<'a> {
 }
 
 impl Rig<'_> {
-    /// The fault at which a foreign discipline was caught. It says more than the errors that follow
-    /// from it.
+    /// The fault of a foreign discipline. It is reported before the errors that follow from it.
     fn fault(&self) -> Result<(), String> {
         self.queue.fault().map_or(Ok(()), Err)
     }
@@ -230,7 +229,7 @@ impl Rig<'_> {
                 self.ledger.held
             ));
         }
-        // To look at all that waits takes as long as it waits.
+        // This looks at every waiting packet, so it is done only from time to time.
         if self.ledger.records.len() % 61 == 60 {
             self.check_waiting()?;
         }
@@ -251,7 +250,7 @@ impl Rig<'_> {
                 seen
             };
             let first = probe(self.queue);
-            // A varying number of calls: a multiple of the other run's could go unnoticed.
+            // The number of calls varies: an effect that repeats with a fixed number could be missed.
             self.checks += 1;
             let again = (0..=self.checks % 3).any(|_| self.queue.wake(now) != wake);
             if again || first != probe(self.queue) {
@@ -264,7 +263,7 @@ impl Rig<'_> {
         Ok(())
     }
 
-    /// When the queue will give its next packet: `now` or later.
+    /// Time at which the queue will give its next packet: `now` or later.
     fn due(&self, now: Time) -> Time {
         match self.queue.wake(now) {
             Wake::At(time) => time.max(now),
@@ -315,7 +314,7 @@ impl Rig<'_> {
         let mut cx = Context::new(now, &mut self.rng, &mut self.ledger);
         let Some(packet) = self.queue.dequeue(&mut cx) else {
             self.fault()?;
-            // One that shapes may find out only now that it has to wait.
+            // A shaper may find out only in this call that it has to wait.
             let waits = self.facts.shapes && matches!(self.queue.wake(now), Wake::At(_));
             if before > 0 && self.queue.backlog().packets >= before && !waits {
                 return Err(format!("progress: of {before} packets none was sent or dropped"));
@@ -335,8 +334,8 @@ impl Rig<'_> {
     }
 }
 
-/// Offers `arrivals` to `queue`, which has these `facts` and a link with the setting's rate, and
-/// then drains it. The link's rate, as the discipline is told, halves and doubles now and then.
+/// Offers `arrivals` to `queue`, which has these `facts`, over a link with the setting's rate, and
+/// then drains it. From time to time the discipline is told that the rate has halved or doubled.
 ///
 /// # Errors
 /// The first contract that was broken.

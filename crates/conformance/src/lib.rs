@@ -67,7 +67,7 @@ pub fn adverse(entry: &Entry<dyn Discipline>, block: &Value) -> Result<(), Strin
 /// fields.
 ///
 /// # Errors
-/// What it accepts or refuses against the rules.
+/// The rule that it breaks.
 pub fn configuration<F: Family + ?Sized>(
     entry: &Entry<F>,
     site: &F::Site<'_>,

@@ -14,7 +14,7 @@ pub type QueueId = usize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place(u32);
 
-/// What the bank indexes for each drop-precedence level.
+/// The index that the bank keeps for each drop-precedence level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LevelOrder {
     /// The first and the last packet, in order of arrival.
@@ -170,7 +170,7 @@ impl Bank {
         if head == NONE { None } else { self.slots[head as usize].packet.as_ref() }
     }
 
-    /// When the packet at the head of `queue` joined it.
+    /// Time at which the packet at the head of `queue` joined it.
     #[inline]
     pub fn head_since(&self, queue: QueueId) -> Option<Time> {
         self.head(queue).map(|packet| packet.queued)
@@ -223,7 +223,7 @@ impl Bank {
     /// The packet at `place`.
     ///
     /// # Panics
-    /// If no packet is there.
+    /// If there is no packet at `place`.
     pub fn packet(&self, place: Place) -> &Packet {
         self.slots[place.index()].packet.as_ref().expect("a place holds its packet until it leaves")
     }
@@ -249,7 +249,7 @@ impl Bank {
     /// Removes the packet at `place` from the middle of `queue`.
     ///
     /// # Panics
-    /// If no packet is there.
+    /// If there is no packet at `place`.
     pub fn remove(&mut self, queue: QueueId, place: Place) -> Packet {
         self.take(queue, place.0)
     }
@@ -275,7 +275,7 @@ impl Bank {
             after.prev = prev;
             let later = after.next;
             if later != NONE {
-                // Of a long queue the places are scattered over more memory than caches hold.
+                // The places of a long queue are spread over more memory than fits into caches.
                 fetch(&self.slots[later as usize].packet);
                 fetch(&self.slots[later as usize].prev);
             }
@@ -291,7 +291,7 @@ impl Bank {
     /// Packets of `level` in `queue`.
     ///
     /// # Panics
-    /// If the bank was built without levels; likewise the next three.
+    /// If the bank was built without levels. The same holds for the next three methods.
     #[inline]
     pub fn level_packets(&self, queue: QueueId, level: usize) -> usize {
         match &self.levels {

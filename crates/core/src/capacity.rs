@@ -2,8 +2,8 @@
 
 use crate::{Duration, Rate, Time};
 
-/// What a link can send, and when. The remainder of each transmission time below a nanosecond is
-/// carried over, so mean rates are exact.
+/// The times at which a link can send. The remainder of each transmission time below a nanosecond
+/// is carried over, so mean rates are exact.
 #[derive(Debug, Clone)]
 pub enum Capacity {
     /// One constant rate.
@@ -175,7 +175,7 @@ fn phase(now: Time, period: Option<Duration>) -> (Time, Time) {
     }
 }
 
-/// What could be sent before `time`, in bits times 1e9.
+/// Bits that could be sent before `time`, times 1e9.
 fn work_before(steps: &[(Time, Rate)], period: Option<Duration>, time: Time) -> u128 {
     let within_cycle = |time: Time| -> u128 {
         let ends = steps[1..].iter().map(|(from, _)| *from).chain([Time::MAX]);
@@ -227,7 +227,7 @@ fn finish_by_steps(
         work -= room;
         at = end;
         if let (None, Some(period)) = (steps.get(*current + 1), period) {
-            // A cycle may be a small part of a packet: skip those that it takes whole.
+            // A packet may take many cycles: skip those that it uses up.
             let cycle = work_before(steps, None, Time::ZERO + period);
             let whole = (work - 1).checked_div(cycle).unwrap_or(0);
             work -= whole * cycle;

@@ -5,12 +5,12 @@ use serde_json::Value;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// What is wrong in a configuration, and where.
+/// An error in a configuration, with its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// Where: a dotted path (`link.queue.target`). Empty if the whole is wrong.
+    /// A dotted path (`link.queue.target`). Empty if the whole is wrong.
     pub path: String,
-    /// What is wrong, and what would be right.
+    /// The fault and its remedy.
     pub message: String,
 }
 
@@ -20,7 +20,7 @@ impl ConfigError {
         ConfigError { path: path.into(), message: message.into() }
     }
 
-    /// The same error, with `outer` in front of its path.
+    /// The error with `outer` in front of its path.
     pub fn within(self, outer: &str) -> Self {
         let path = match (outer.is_empty(), self.path.is_empty()) {
             (true, _) => self.path,
@@ -78,7 +78,7 @@ fn reworded(message: String) -> String {
     }
 }
 
-/// What serde expected of a plain value, in words.
+/// serde's name of a type, in words.
 fn wanted(expected: &str) -> &str {
     match expected {
         "u8" => "a whole number from 0 to 255",
@@ -95,7 +95,7 @@ fn wanted(expected: &str) -> &str {
     }
 }
 
-/// What serde found, as a file writes it.
+/// A value as serde reports it, in the form in which a file writes it.
 fn found(given: &str) -> &str {
     match given {
         "map" => "a table",

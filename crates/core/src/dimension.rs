@@ -5,7 +5,7 @@ use crate::units::{self, UnitError};
 use crate::{Bytes, Duration, Limit, Rate};
 use serde::{Deserialize, Serialize};
 
-/// What a quantity measures.
+/// The dimension of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dimension {
@@ -22,7 +22,7 @@ pub enum Dimension {
 /// A quantity written as text, and its value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Quantity<'a> {
-    /// What it measures.
+    /// Its dimension.
     pub dimension: Dimension,
     /// The value in base units, rounded as a field rounds it: whole nanoseconds, bit/s, bytes,
     /// packets.

@@ -4,7 +4,7 @@ use crate::tcp::Tcp;
 use crate::{Duration, Ecn, Packet, Rate, Rng, Time};
 use std::any::Any;
 
-/// Why a packet was dropped.
+/// The reason for a drop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum DropReason {
@@ -46,8 +46,8 @@ impl DropReason {
     }
 }
 
-/// What a discipline reports to: the owner of the packets. It takes dropped packets, counts marks,
-/// and may know what packets carry.
+/// The owner of a discipline's packets. It takes dropped packets, counts marks, and may know the
+/// headers of packets.
 pub trait Sink {
     /// Takes a dropped packet and retires it.
     fn dropped(&mut self, packet: Packet, reason: DropReason);
@@ -64,7 +64,7 @@ pub trait Sink {
     }
 }
 
-/// What a discipline gets with every call: the time, its random stream, and the sink for drops.
+/// Arguments of every call of a discipline: the time, its random stream, and the sink for drops.
 pub struct Context<'a> {
     /// The current time. It never decreases from call to call.
     pub now: Time,
@@ -120,7 +120,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What happened to an arriving packet.
+/// Fate of an arriving packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It joined a queue. It may still be pushed out later.
@@ -129,7 +129,7 @@ pub enum Verdict {
     Dropped,
 }
 
-/// When a discipline will have something to send.
+/// The time at which a discipline will have a packet to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wake {
     /// Not before another packet arrives.
@@ -140,7 +140,7 @@ pub enum Wake {
     At(Time),
 }
 
-/// What a queue holds.
+/// Content of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Backlog {
     /// Packets.
@@ -167,10 +167,10 @@ pub trait Discipline: Any + Send {
     /// every packet that it looked at, and a shaper may have to wait. Ask [`Discipline::wake`].
     fn dequeue(&mut self, cx: &mut Context) -> Option<Packet>;
 
-    /// When to call [`Discipline::dequeue`] next. This changes nothing.
+    /// The time of the next call of [`Discipline::dequeue`]. Asking changes nothing.
     fn wake(&self, now: Time) -> Wake;
 
-    /// What the discipline holds now.
+    /// The packets and bytes that the discipline holds now.
     fn backlog(&self) -> Backlog;
 
     /// Whether `packet` may skip the discipline. It may if the link could send it at once, and if
@@ -191,7 +191,7 @@ pub trait Discipline: Any + Send {
         false
     }
 
-    /// What a foreign discipline did against the contract, if it was caught. From then on it drops
+    /// The contract that a foreign discipline broke, if it was caught. From then on it drops
     /// every arriving packet.
     fn fault(&self) -> Option<String> {
         None
@@ -206,7 +206,7 @@ pub trait Discipline: Any + Send {
     fn waiting(&self, _out: &mut dyn FnMut(usize, &Packet)) {}
 }
 
-/// What a discipline is told of its port when it is built.
+/// The port for which a discipline is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
     /// The link's rate in bit/s; the mean rate if it varies.

@@ -25,7 +25,7 @@ impl Fifo {
         Fifo { limit, held: Held::default() }
     }
 
-    /// How much the queue can hold.
+    /// Room in the queue.
     #[inline]
     pub fn limit(&self) -> Limit {
         self.limit

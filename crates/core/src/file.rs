@@ -14,11 +14,11 @@ use std::path::Path;
 /// It is not a regular file ([`io::ErrorKind::InvalidInput`]; the message says what it is), or it
 /// cannot be opened.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Before it is opened, which some devices notice.
+    // This comes before the file is opened, because some devices react to that.
     regular(path.metadata().map_err(described)?.file_type())?;
     let mut options = OpenOptions::new();
     options.read(true);
-    // It may have become a FIFO since.
+    // Meanwhile the file may have been replaced by a FIFO.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
     let file = options.open(path).map_err(described)?;
@@ -32,7 +32,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// A symbolic link or something else than a regular file is there, or it cannot be written.
 pub fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    // It is emptied when it is known to be a regular file.
+    // Only a regular file is emptied, below.
     options.write(true).create(true).truncate(false);
     #[cfg(unix)]
     {
@@ -61,7 +61,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if size > most {
         return Err(too_large());
     }
-    // It may grow meanwhile.
+    // The file may grow while it is read.
     let mut bytes = Vec::with_capacity(size as usize + 1);
     file.take(most + 1).read_to_end(&mut bytes).map_err(described)?;
     if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
@@ -78,7 +78,7 @@ pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
     })
 }
 
-/// What the system refused, in words, and what to do about it; without the system's error number.
+/// An error of the system in words, with its remedy and without its number.
 pub fn words(error: &io::Error) -> String {
     let known = match error.kind() {
         io::ErrorKind::NotFound => "there is no such file or folder",
@@ -132,7 +132,7 @@ pub fn words(error: &io::Error) -> String {
     }
 }
 
-/// The error with its words.
+/// The error, with [`words`] as its message.
 fn described(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), words(&error))
 }

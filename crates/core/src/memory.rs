@@ -6,7 +6,7 @@ pub fn fetch<T>(value: &T) {
     prefetch_index::prefetch_index(std::slice::from_ref(value), 0);
 }
 
-/// The same for a value in up to two cache lines: asks for the first and the last.
+/// Asks for the first two cache lines of `value`, before it is used. This is only a hint.
 #[inline]
 pub fn fetch_whole<T>(value: &T) {
     fetch(value);

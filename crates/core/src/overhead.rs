@@ -1,4 +1,4 @@
-//! What a link adds to a packet.
+//! The overhead of a link.
 
 use crate::units::text_form;
 use crate::{Bytes, ConfigError};

@@ -4,7 +4,7 @@ use crate::time::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a packet carries, as far as disciplines distinguish it. NCQ, for example, does not favour
+/// The content of a packet, as far as disciplines distinguish it. NCQ, for example, does not favour
 /// ACKs.
 ///
 /// It has 32 bits, so that a [`Packet`] has no padding.
@@ -67,7 +67,8 @@ pub struct Packet {
     pub source: u16,
     /// The host to which it goes, likewise. 0 if it is not known.
     pub destination: u16,
-    /// When the packet joined its queue. [`crate::Port::offer`] sets it, and so does the C interface.
+    /// Time at which the packet joined its queue. [`crate::Port::offer`] sets it, and so does the C
+    /// interface.
     pub queued: Time,
 }
 

@@ -6,14 +6,14 @@ use crate::{
 use std::any::Any;
 use std::collections::VecDeque;
 
-/// What the port asks its caller to do next.
+/// The next step of a port's caller.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Poll {
     /// Send this packet. Its last bit leaves at `done_at`; the port is busy until then.
     Send {
         /// The packet.
         packet: Packet,
-        /// When the transmission ends.
+        /// The end of the transmission.
         done_at: Time,
     },
     /// Ask again at this time. If it is after [`Port::free_at`], ask also when a packet arrives.
@@ -98,14 +98,14 @@ impl Port {
     }
 
     /// Whether `packet`, which arrives at `now`, may skip the empty discipline ([`Port::pass`]):
-    /// the link is free, and it makes no difference.
+    /// the link is free, and the discipline would do nothing.
     #[inline]
     pub fn lets_pass(&self, now: Time, packet: &Packet) -> bool {
         now >= self.free_at && self.queue.passes(packet)
     }
 
     /// The limit of the discipline, if it is the built-in FIFO. Its packets may then be kept
-    /// outside, in order, and sent by [`Port::pass`]; this makes no difference.
+    /// outside, in order, and sent by [`Port::pass`], with the same result.
     #[inline]
     pub fn fifo(&self) -> Option<Limit> {
         match &self.queue {
@@ -149,7 +149,7 @@ impl Port {
                 Wake::At(time) if time > cx.now => return Poll::Until(time),
                 Wake::Ready | Wake::At(_) => {}
             }
-            // An AQM that drops all that it looks at gives nothing; ask it again.
+            // An AQM may drop every packet that it looks at and return none. It is asked again.
             if let Some(packet) = self.queue.dequeue(cx) {
                 let done_at = self.capacity.finish(cx.now, packet.len + self.overhead);
                 self.free_at = done_at;
@@ -158,14 +158,14 @@ impl Port {
         }
     }
 
-    /// When the last transmission ends or ended. If the port waits longer, the discipline has asked
-    /// for it, and an arriving packet may end the wait. So ask again when one arrives.
+    /// End of the last transmission. If the port waits longer, the discipline has asked for it, and
+    /// an arriving packet may end the wait. So ask again when one arrives.
     #[inline]
     pub fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// What the discipline holds, without the packet in transmission.
+    /// Content of the discipline, without the packet in transmission.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         call!(&self.queue, discipline => discipline.backlog())
@@ -195,7 +195,7 @@ impl Port {
         self.rate_changed(now);
     }
 
-    /// What the discipline did against the contract, if it was caught.
+    /// The contract that the discipline broke, if it was caught.
     pub fn fault(&self) -> Option<String> {
         call!(&self.queue, discipline => discipline.fault())
     }

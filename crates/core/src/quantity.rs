@@ -14,7 +14,7 @@ pub struct Rate(u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Bytes(pub u64);
 
-/// How much a buffer holds, in packets (`"30p"`) or in bytes (`"45KB"`).
+/// Size of a buffer, in packets (`"30p"`) or in bytes (`"45KB"`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Limit {
     /// At most this many packets.

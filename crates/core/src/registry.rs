@@ -12,17 +12,17 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// A family of parts, such as disciplines: what its parts are built from, and into what.
+/// A family of parts, such as disciplines.
 pub trait Family: 'static {
-    /// What messages call a part: "kind", "source of traffic".
+    /// The word for a part in messages: "kind", "source of traffic".
     const WHAT: &'static str;
-    /// What is known of a part beside its name.
+    /// Facts about a part, beside its name.
     type Facts: Copy + Send + Sync;
-    /// The facts of most parts.
+    /// Facts that hold for most parts.
     const USUAL: Self::Facts;
-    /// What is known of the place where a part is built.
+    /// The place for which a part is built, such as a port.
     type Site<'a>;
-    /// What a part is built into.
+    /// The type of a built part.
     type Built;
 }
 
@@ -30,13 +30,13 @@ pub trait Family: 'static {
 pub trait Named: 'static {
     /// The family: `dyn Discipline`, a part of a discipline, or another.
     type Family: Family + ?Sized;
-    /// The name: what a configuration writes as `kind = "..."`.
+    /// The name: `kind = "..."` in a configuration.
     const NAME: &'static str;
     /// One line for lists.
     const SUMMARY: &'static str;
     /// The paper, section, standard, RFC or data on which it is based.
     const SOURCE: &'static str;
-    /// What is known of it beside its name.
+    /// Facts about it, beside its name.
     const FACTS: <Self::Family as Family>::Facts = <Self::Family as Family>::USUAL;
     /// Its parameters. Their defaults are defined only here. The doc comment of every field gives
     /// meaning, unit, range, symbol and source.
@@ -61,7 +61,7 @@ pub trait Named: 'static {
     ) -> Result<<Self::Family as Family>::Built, ConfigError>;
 }
 
-/// How to read a table of parameters (an object without `kind`) and build a part from it.
+/// Reads a table of parameters (an object without `kind`) and builds a part from it.
 pub trait Recipe<F: Family + ?Sized>: Send + Sync {
     /// JSON Schema of the parameters.
     fn schema(&self, generator: &mut SchemaGenerator) -> Schema;
@@ -120,13 +120,13 @@ impl<F: Family + ?Sized, N: Named<Family = F>> Recipe<F> for Of<N> {
 
 /// One registered part.
 pub struct Entry<F: Family + ?Sized> {
-    /// What a configuration writes as `kind = "..."`.
+    /// The name: `kind = "..."` in a configuration.
     pub name: Cow<'static, str>,
     /// One line for lists.
     pub summary: Cow<'static, str>,
     /// The paper, section, standard, RFC or data on which it is based.
     pub source: Cow<'static, str>,
-    /// What is known of it beside its name.
+    /// Facts about it, beside its name.
     pub facts: F::Facts,
     recipe: Arc<dyn Recipe<F>>,
 }
@@ -162,7 +162,7 @@ impl<F: Family + ?Sized> Entry<F> {
         }
     }
 
-    /// An entry whose parts `recipe` builds. `words` are its name, summary and source.
+    /// An entry whose parts are built by `recipe`. `words` are its name, summary and source.
     pub fn new(
         words: [Cow<'static, str>; 3],
         facts: F::Facts,
@@ -322,7 +322,7 @@ impl<'a, F: Family + ?Sized> IntoIterator for &'a Registry<F> {
     }
 }
 
-/// What is known of a discipline, or of a part of one, beside its name.
+/// Facts about a discipline, or about a part of one, beside its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conduct {
     /// Whether packets of one flow and class leave in the order in which they arrived. Codepoint

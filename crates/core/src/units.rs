@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-/// Why a unit string was refused.
+/// The reason why a unit string was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitError(pub String);
 

@@ -1,4 +1,4 @@
-//! What it costs to drop from the queue: the question that Bodin and Schelén leave open ("Drop
+//! The cost of drops from the queue: the question that Bodin and Schelén leave open ("Drop
 //! Strategies and Loss-rate Differentiation", section 2.3).
 //!
 //! A queue stands at a depth; packets leave and come in turns, and every fiftieth arrival one
@@ -24,7 +24,7 @@ const SHARES: [f64; 3] = [0.05, 0.3, 0.9];
 /// Arrivals to a drop: a loss of 2 %.
 const EVERY: u64 = 50;
 const ROUNDS: usize = 7;
-/// Processor seconds of a round, about.
+/// Approximate processor time of a round, in s.
 const ROUND: f64 = 0.02;
 
 const METHODS: [&str; 6] = ["arrivals", "last", "first", "random", "walk-last", "walk-first"];
@@ -63,7 +63,7 @@ impl Queue for Indexed {
 
 const NONE: u32 = u32::MAX;
 
-/// A singly linked list in an arena; what is sought in it is found by walking.
+/// A singly linked list in an arena, searched from its head.
 struct Walked {
     cells: Vec<(Option<Packet>, u32)>,
     free: u32,
@@ -205,7 +205,7 @@ impl Standing {
 /// Nanoseconds a packet, and the share that was dropped.
 fn time(method: &'static str, depth: usize, share: f64) -> Value {
     let mut standing = Standing::new(method, depth, share);
-    // Once round, so that the cells lie where they will.
+    // One round first, so that the cells have their final places.
     let warm = (2 * depth as u64).clamp(1_000, 20_000);
     let begun = ThreadTime::now();
     (0..warm).for_each(|_| standing.step());

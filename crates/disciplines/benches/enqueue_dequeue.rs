@@ -33,7 +33,7 @@ impl Sink for Count {
     fn marked(&mut self, _: &Packet) {}
 }
 
-/// What lifts a kind's thresholds above every depth: those of these parameters that it has.
+/// Parameters that raise a kind's thresholds above every depth: those of the list that it has.
 fn lifted(kind: &str) -> Value {
     let wanted = json!({
         "limit": "850000p",
@@ -108,7 +108,7 @@ impl Standing {
         for _ in 0..depth {
             standing.enqueue();
         }
-        // Once round, so that the bank's slots are where they will be.
+        // One round first, so that the bank's slots have their final places.
         for _ in 0..2 * depth {
             standing.step();
         }

@@ -1,14 +1,14 @@
-//! Does a discipline do the same to packets that another program's queue was offered?
+//! Compares a discipline with another program's queue, packet by packet.
 //!
 //! `cargo run -p forebay-disciplines --example recorded -- KIND PARAMETERS RATE OVERHEAD MTU < CALLS`
 //! reads what happened at a queue in another program, a line each, times in ns:
 //!
-//! - `A TIME ID LENGTH FLOW CLASS TOS queued|dropped`: a packet came, and what became of it;
-//! - `X TIME ID`: a packet was dropped while the next one was looked for;
-//! - `D TIME ID`: that one was sent.
+//! - `A TIME ID LENGTH FLOW CLASS TOS queued|dropped`: a packet arrived, and its fate;
+//! - `X TIME ID`: a queued packet was dropped when the next one was to leave;
+//! - `D TIME ID`: a packet was sent.
 //!
 //! It makes the same calls to forebay's discipline, and prints as JSON how many arrivals there were,
-//! how many were dropped by either, and in how many something else became of a packet.
+//! how many each of the two dropped, and how many packets had different fates.
 
 use forebay_core::{
     Context, DropReason, Duration, Packet, Rate, Rng, Setting, Sink, Time, Verdict,
@@ -76,7 +76,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let report = json!({ "arrivals": arrivals, "dropped": [theirs, ours], "different": other });
     println!("{report}");
-    // What is still held is forgotten.
+    // The packets that are still held are not counted.
     std::mem::forget(queue);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What the tests of disciplines share: a port without a link, and a record of lost packets.
+//! Common code of the disciplines' tests: a port without a link, and a record of lost packets.
 
 use crate::Disciplines;
 use forebay_core::tcp::Tcp;

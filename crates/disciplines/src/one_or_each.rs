@@ -10,9 +10,9 @@ use std::{borrow::Cow, fmt, marker::PhantomData};
 /// One value for all, or a list with one for each; written `"30p"` or `["30p", "10p"]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OneOrEach<T> {
-    /// The same for all.
+    /// One value for all.
     One(T),
-    /// One for each, in order.
+    /// A value for each, in order.
     Each(Vec<T>),
 }
 

@@ -87,7 +87,7 @@ pub trait Admit: Any + Send + Alone {
     fn probe(&self, _now: Time, _bank: &Bank, _out: &mut dyn FnMut(&'static str, f64)) {}
 }
 
-/// What every admission rule is without a classifier and a scheduler.
+/// The discipline that an admission rule makes alone.
 pub trait Alone {
     /// One queue under this rule, first in, first out.
     fn alone(self: Box<Self>) -> Box<dyn Discipline>;

@@ -28,7 +28,7 @@ family!(Schedule);
 /// Kinds whose queues are disciplines of any kind. Linux calls them classful.
 pub struct Classful;
 
-/// What a classful kind is built from.
+/// The place for which a classful kind is built.
 #[derive(Clone, Copy)]
 pub struct ClassfulSite<'a> {
     /// Its port.

@@ -1,4 +1,4 @@
-//! How parts take over other parameters and keep their state.
+//! Helpers for parts that take over other parameters and keep their state.
 
 use std::any::Any;
 

@@ -1,6 +1,6 @@
 //! Agent: drops and marks arriving packets with probabilities that are set from outside.
 //!
-//! What it does: an arriving packet is dropped with one probability. If it stays and can be marked,
+//! An arriving packet is dropped with one probability. If it stays and can be marked,
 //! it is marked with another. Nothing is measured and nothing adapts. The program that runs it,
 //! such as an agent that learns ([gym.md](../../../../docs/gym.md)), sets the probabilities
 //! ([`Admit::retune`]).

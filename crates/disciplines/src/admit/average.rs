@@ -28,7 +28,7 @@ use forebay_core::{Bytes, Duration, Rate, Setting, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the average changes at an arrival that finds an empty queue.
+/// The change of the average at an arrival that finds an empty queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Idle {
@@ -43,7 +43,7 @@ pub enum Idle {
     Linux,
 }
 
-/// How fast an idle link could have sent packets.
+/// The rate at which an idle link could have sent packets.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
     nanos_per_byte: f64,
@@ -77,7 +77,7 @@ impl Pace {
         )
     }
 
-    /// How many typical packets (m) could have been sent in `span`.
+    /// Number of typical packets (m) that could have been sent in `span`.
     fn packets_in(&self, span: Duration) -> f64 {
         let packets = span.as_nanos() as f64 / (self.typical * self.nanos_per_byte);
         match self.idle {
@@ -94,9 +94,9 @@ impl Pace {
         }
     }
 
-    /// The same in Linux (`tc_red_eval_idle_damping` of iproute2, `red_calc_qavg_from_idle_time`):
-    /// a table of 256 cells of 2^n ticks of 64 ns, which the kernel reads by microseconds. Within
-    /// the first cells it falls linearly, to no less than a half.
+    /// [`Pace::decay`] in Linux (`tc_red_eval_idle_damping` of iproute2,
+    /// `red_calc_qavg_from_idle_time`): a table of 256 cells of 2^n ticks of 64 ns, which the kernel
+    /// reads by microseconds. Within the first cells it falls linearly, to no less than a half.
     fn table(&self, weight: f64, span: Duration) -> f64 {
         let transmission = self.typical * self.nanos_per_byte / 64.0;
         let halvings = -libm::log(1.0 - weight) / transmission;
@@ -133,7 +133,7 @@ impl Average {
     #[inline]
     pub fn update(&mut self, weight: f64, length: f64, now: Time, pace: &Pace) -> f64 {
         match self.idle_since {
-            // While the last packet is being sent, an arrival may count.
+            // Linux counts an arrival while the last packet is being sent.
             Some(since) if length == 0.0 && now < since && pace.idle == Idle::Linux => {
                 self.value -= weight * self.value;
             }

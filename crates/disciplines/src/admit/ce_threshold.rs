@@ -1,6 +1,6 @@
 //! Marks packets that have waited for longer than a threshold, in addition to another rule.
 //!
-//! What it does: a departing packet that the inner rule lets pass is marked too, if it waited for
+//! A departing packet that the inner rule lets pass is marked too, if it waited for
 //! longer than the threshold and its sender understands marks. Scalable senders need such a step in
 //! queues whose own rule is made for classic senders.
 //!

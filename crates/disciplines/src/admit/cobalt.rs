@@ -1,6 +1,6 @@
 //! COBALT: CoDel that keeps its count between congested periods, and BLUE for unresponsive flows.
 //!
-//! What it does: like CoDel, it drops or marks departing packets while they wait for longer than
+//! Like CoDel, it drops or marks departing packets while they wait for longer than
 //! `target`, at intervals that shrink with the square root of a count. When they do not, the count
 //! falls at the same pace instead of being reset, so the next congested period begins where the
 //! last one ended. BLUE's probability rises at each overflow and falls when the queue becomes
@@ -59,10 +59,10 @@ pub struct CobaltParams {
     /// Time for which the delay must stay above the target before the first signal, about the
     /// largest usual round-trip time. Default 100ms.
     pub interval: Duration,
-    /// What an overflow adds to BLUE's probability, at most once in `target`, 0 to 1. Default
-    /// 1/256.
+    /// Step by which an overflow raises BLUE's probability, at most once in `target`, 0 to 1.
+    /// Default 1/256.
     pub increment: f64,
-    /// What an empty queue subtracts from it, at most once in `target`, 0 to 1. Default 1/4096.
+    /// Step by which an empty queue lowers it, at most once in `target`, 0 to 1. Default 1/4096.
     pub decrement: f64,
 }
 
@@ -94,7 +94,7 @@ impl CobaltLaw {
         CobaltLaw::with_mtu_time(params, setting.mtu_time())
     }
 
-    /// The same, where the largest packet takes `mtu_time`.
+    /// The algorithm on a link where the largest packet takes `mtu_time`.
     ///
     /// # Errors
     /// Names the field that is out of range.
@@ -213,7 +213,7 @@ impl CobaltState {
             self.count = self.count.max(1);
         }
         let mut drop = false;
-        // Whether the instant that was looked at last has passed.
+        // Whether `drop_next` has passed.
         let mut late = now > self.drop_next;
         if due && over {
             drop = !cx.mark(packet);
@@ -275,7 +275,7 @@ impl Admit for Cobalt {
             let mut packet = bank.pop(queue)?;
             let drop = state.must_drop(&self.law, &mut packet, 1, cx);
             if bank.packets(queue) == 0 {
-                // The last one of a queue is not dropped.
+                // The last packet of a queue is never dropped.
                 state.empty(&self.law, cx.now);
                 return Some(packet);
             }
@@ -287,7 +287,7 @@ impl Admit for Cobalt {
     }
 
     fn set_link_rate(&mut self, _: Time, rate: Rate) {
-        // Nothing leaves in an outage.
+        // In an outage no packet leaves, so the time does not matter.
         if rate.bps() > 0 {
             self.law.mtu_time = Setting { rate, ..self.setting }.mtu_time();
         }

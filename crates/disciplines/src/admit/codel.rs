@@ -1,6 +1,6 @@
 //! CoDel: drops departing packets while the sojourn time stays above a target.
 //!
-//! What it does: every departing packet's sojourn time is compared with `target`. Once it has been
+//! Every departing packet's sojourn time is compared with `target`. Once it has been
 //! at or above it for a whole `interval`, packets are dropped at instants that come closer as
 //! interval / sqrt(count), until a sojourn below the target is seen.
 //!
@@ -244,7 +244,7 @@ impl Admit for Codel {
         bank: &mut Bank,
         _: &mut Context,
     ) -> Result<(), DropReason> {
-        // Now, with the other state of the queue, so that a departure allocates nothing.
+        // The state is allocated at the arrival, as the bank's is, so that departures allocate nothing.
         self.states.touch(queue);
         bank.room(queue, self.law.params.limit, packet.len)
     }

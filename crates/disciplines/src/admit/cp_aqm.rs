@@ -59,11 +59,11 @@ pub struct CpAqm {
     tokens: Policers,
 }
 
-/// What the congestion allowance rate follows.
+/// The rate that the congestion allowance follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Follow {
-    /// Nothing: it is constant.
+    /// No other rate: the allowance is constant.
     #[default]
     Nothing,
     /// The link's rate, as the link tells it.
@@ -83,10 +83,10 @@ pub enum Span {
     Queue,
 }
 
-/// What has left the queue, for an allowance that follows it.
+/// The packets that have left the queue, for an allowance that follows them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Drain {
-    /// When the last packet left.
+    /// Time at which the last packet left.
     last: Time,
     /// Its size on the wire.
     frame: u64,
@@ -352,7 +352,7 @@ impl Admit for CpAqm {
         let kept = |of: &Self| (of.params.follow, of.params.policers);
         let fits = |fresh: &&mut Self| kept(fresh) == kept(self);
         let Some(fresh) = fresh.downcast_mut::<Self>().filter(fits) else { return false };
-        // What it follows has set the rate.
+        // A rate that follows the link or the packets is kept.
         let rate = if self.params.follow == Follow::Nothing {
             fresh.tokens.rate
         } else {

@@ -36,7 +36,7 @@ use forebay_core::{ConfigError, Limit, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How far apart drops are while the average is constant.
+/// The distance between drops while the average is constant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gaps {
@@ -58,7 +58,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// What `threshold` counts, and how many.
+    /// The unit of `threshold`, and its number.
     pub fn of(threshold: Limit) -> (Measure, f64) {
         match threshold {
             Limit::Packets(packets) => (Measure::Packets, f64::from(packets)),
@@ -126,13 +126,13 @@ impl Curve {
         Ok((curve, measure))
     }
 
-    /// The same curve with ns-2's rules: at least 1/p_b packets pass between two drops (D2), and
+    /// This curve with ns-2's rules: at least 1/p_b packets pass between two drops (D2), and
     /// the first arrival above min_th passes (D3).
     pub fn with_rules(self, wait: bool, spare_first: bool) -> Curve {
         Curve { wait, spare_first, ..self }
     }
 
-    /// The same curve with these gaps between drops (D4).
+    /// This curve with these gaps between drops (D4).
     pub fn with_gaps(self, gaps: Gaps) -> Curve {
         Curve { gaps, ..self }
     }
@@ -149,7 +149,7 @@ impl Curve {
         }
     }
 
-    /// Takes over the max_p that `other` has adapted.
+    /// Takes over the adapted max_p of `other`.
     pub fn adapted_as(&mut self, other: &Curve) {
         self.max_p = other.max_p;
     }
@@ -175,10 +175,10 @@ impl Curve {
     }
 }
 
-/// What the rule says about an arrival.
+/// The decision about an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// Nothing.
+    /// Keep it.
     Pass,
     /// Drop it. The average is between the thresholds, so it may be marked instead.
     Early,

@@ -39,7 +39,8 @@ impl DualPi2 {
         if queue == CLASSIC {
             return !stands || state.classic(law, &mut self.classic, packet, cx);
         }
-        // What is low-latency by its DSCP alone understands no marks, and is not there to be dropped.
+        // A packet that is low-latency by its DSCP alone understands no marks, and should not be
+        // dropped.
         if !packet.is_ect() {
             return true;
         }
@@ -52,7 +53,7 @@ impl DualPi2 {
     }
 }
 
-/// When the packet that has waited longest joined its queue.
+/// Time at which the packet that has waited longest joined its queue.
 fn oldest(bank: &Bank) -> Option<Time> {
     (0..bank.queues()).filter_map(|queue| bank.head_since(queue)).min()
 }

@@ -1,6 +1,6 @@
 //! One limit for all queues together. On overflow, the queue with the most bytes loses packets.
 //!
-//! What it does: when all queues together exceed the limit, up to 64 packets, but at most half of
+//! When all queues together exceed the limit, up to 64 packets, but at most half of
 //! them, are dropped from the head of the queue that holds the most bytes. The inner rule decides
 //! everything else.
 //!

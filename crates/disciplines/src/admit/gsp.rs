@@ -1,6 +1,6 @@
 //! GSP: drops one packet when the queue exceeds a threshold, then waits.
 //!
-//! What it does: senders that share a full queue all lose packets within one round-trip time, and
+//! Senders that share a full queue all lose packets within one round-trip time, and
 //! then oscillate together. GSP drops a single packet when the queue is above `threshold`. Then it
 //! ignores the threshold for an interval, so that the sender's reaction can take effect. If the
 //! queue is still above the threshold most of the time, the interval shrinks.

@@ -2,7 +2,7 @@
 //! integral controller sets. Packets of scalable senders, ECT(1), are marked with a multiple of the
 //! probability itself.
 //!
-//! What it does: every `t_update` the base probability p' changes by alpha times the distance of
+//! Every `t_update` the base probability p' changes by alpha times the distance of
 //! the queueing delay from the target, plus beta times the delay's change. Classic packets are
 //! dropped with p'^2, or marked if they are ECT(0). Reno and CUBIC respond to this as to PIE's
 //! tuned steps. Packets of scalable senders are marked with k p'. Flows of both sorts then have
@@ -48,7 +48,7 @@ use std::any::Any;
 /// Most updates that are made at once.
 const CATCH_UP: u64 = 4096;
 
-/// What happens when marks no longer limit the queue.
+/// The response when marks no longer limit the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overload {
@@ -77,7 +77,7 @@ pub struct Pi2Params {
     /// Marking probability of scalable packets, in base probabilities (k); at least 1. Default 2:
     /// equal rates of CUBIC or Reno and Prague with equal round-trip times.
     pub coupling: f64,
-    /// What happens when marks no longer limit the queue: "drop" (all packets, with the classic
+    /// Response when marks no longer limit the queue: "drop" (all packets, with the classic
     /// probability), or "saturate" (mark all scalable ones; the queue grows until it is full).
     /// Default "drop".
     pub overload: Overload,
@@ -125,7 +125,7 @@ impl Pi2Law {
         Ok(Pi2Law { params: *params, floor: 2 * u64::from(setting.mtu) })
     }
 
-    /// Whether enough `bytes` stay in the queue for packets to be dropped or marked.
+    /// Whether `bytes`, which stay in the queue, are enough for drops and marks.
     #[inline]
     pub fn stands(&self, bytes: u64) -> bool {
         bytes >= self.floor
@@ -152,7 +152,7 @@ impl Pi2State {
         self.delay
     }
 
-    /// Makes the updates that are due. `oldest` says when the longest wait began.
+    /// Makes the updates that are due. `oldest` returns the time at which the longest wait began.
     #[inline]
     pub fn catch_up(&mut self, law: &Pi2Law, now: Time, oldest: impl FnOnce() -> Option<Time>) {
         if now.since(self.updated) >= law.params.t_update {

@@ -1,7 +1,7 @@
 //! PIE: drops arriving packets with a probability that a proportional integral controller sets, so
 //! that the queueing delay meets a target.
 //!
-//! What it does: every `t_update` the drop probability moves by alpha times the delay's distance
+//! Every `t_update` the drop probability moves by alpha times the delay's distance
 //! from the target plus beta times its change, scaled down while the probability is small. Bursts
 //! of up to `max_burst` after a calm pass untouched.
 //!
@@ -51,7 +51,7 @@ pub struct Pie {
     states: Row<PieState>,
 }
 
-/// How PIE learns the queueing delay.
+/// PIE's measurement of the queueing delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayEstimation {

@@ -1,6 +1,6 @@
 //! Token buckets that share one rate, for [`super::CpAqm`].
 //!
-//! What it does: tokens come at one rate and are shared equally among the buckets that are not
+//! Tokens come at one rate and are shared equally among the buckets that are not
 //! full. Tokens for which one bucket has no room go to the others; they are lost when all are full.
 //! So the unused share of one bucket is left to the others. A single bucket is an ordinary token
 //! bucket.

@@ -1,4 +1,4 @@
-//! Which packets are hit, if each is to be hit with a given likelihood.
+//! Signals: the packets that are hit, if each is to be hit with a given likelihood.
 
 use forebay_core::Rng;
 

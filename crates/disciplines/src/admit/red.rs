@@ -1,6 +1,6 @@
 //! RED: drops arriving packets with a probability that grows with the average queue length.
 //!
-//! What it does: every arrival updates the exponentially weighted average of the queue's length
+//! Every arrival updates the exponentially weighted average of the queue's length
 //! ([`Average`]). If the average is between two thresholds, the packet is dropped or marked with a
 //! probability that grows linearly; drops are spaced evenly ([`Curve`], [`Spacing`]). Adaptive RED
 //! changes this probability every half second, so that the average stays in the middle between the
@@ -65,7 +65,7 @@ struct State {
     spacing: Spacing,
 }
 
-/// When max_p is adapted.
+/// The times at which max_p is adapted.
 struct Adaptation {
     every: Duration,
     next: Time,

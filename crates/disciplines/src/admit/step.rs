@@ -1,6 +1,6 @@
 //! Step: marks departing packets that have waited for longer than a threshold.
 //!
-//! What it does: this is the immediate AQM of scalable senders, which answer each mark with a small
+//! This is the immediate AQM of scalable senders, which answer each mark with a small
 //! step. It has no average and no state. With `range` the probability rises as a ramp.
 //!
 //! Source: RFC 9332, section 2.5.1.2 and appendix A.1, laqm(); RFC 8257, section 3.1 (DCTCP's, by

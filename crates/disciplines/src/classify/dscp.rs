@@ -43,8 +43,8 @@ pub struct Dscp {
 
 const AS_IT_CAME: u8 = u8::MAX;
 
-/// What happens to packets with a codepoint; written `3`, a queue alone, or `{ queue = 3,
-/// precedence = 2 }`.
+/// The queue, and the precedence, of packets with a codepoint; written `3`, a queue alone, or
+/// `{ queue = 3, precedence = 2 }`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "a queue such as 3, or { queue = 3, precedence = 2 }")]
 pub enum Treatment {

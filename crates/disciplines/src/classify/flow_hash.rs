@@ -1,6 +1,6 @@
 //! Flows are spread over a fixed number of queues by a hash.
 //!
-//! What it does: every packet of a flow joins the same queue. Different flows may share one, with
+//! Every packet of a flow joins the same queue. Different flows may share one, with
 //! the probability that a hash gives. `salt` changes which flows share.
 //!
 //! Source: RFC 8290, section 4.1.1; P. McKenney, "Stochastic Fairness Queueing", 1990.

@@ -1,6 +1,6 @@
 //! Two queues: low-latency packets join queue 1, all others queue 0, the classic one.
 //!
-//! What it does: a packet is low-latency if its sender is scalable, by its ECN field ECT(1), or if
+//! A packet is low-latency if its sender is scalable, by its ECN field ECT(1), or if
 //! it was marked on the way, CE. A packet with one of the given DSCPs is low-latency too, such as
 //! that of non-queue-building traffic (NQB). With `queue_protection`, packets of flows that build
 //! the queue join the classic one ([`QueueProtection`]).
@@ -46,8 +46,8 @@ pub struct LowLatencyParams {
     /// at least one in `nqb`.
     pub dscp: Vec<Codepoint>,
     /// Queue protection (RFC 9957), which moves packets of flows that build up the low-latency queue
-    /// to the other one: {} for the RFC's values, or any of `min_th`, `range`, `critical_ql`, `critical_ql_score`,
-    /// `lg_aging`, `buckets`, `attempts` and `max_ql_score`. Default: off.
+    /// to the other one: {} for the RFC's values, or any of `min_th`, `range`, `critical_ql`,
+    /// `critical_ql_score`, `lg_aging`, `buckets`, `attempts` and `max_ql_score`. Default: off.
     pub queue_protection: Option<QueueProtectionParams>,
 }
 

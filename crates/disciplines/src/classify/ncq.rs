@@ -52,7 +52,7 @@ pub struct Ncq {
     flows: Option<FlowMeter>,
 }
 
-/// How the threshold limits the favoured packets.
+/// The use of the threshold for favoured packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FavourMode {
@@ -63,7 +63,7 @@ pub enum FavourMode {
     Probabilistic,
 }
 
-/// What makes a packet non-congestive.
+/// The rule by which a packet is non-congestive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Identify {
@@ -74,7 +74,7 @@ pub enum Identify {
     Flow(FlowParams),
 }
 
-/// Which flows are non-congestive.
+/// Limits of a non-congestive flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FlowParams {
@@ -261,7 +261,7 @@ mod tests {
         Ncq::new(&config::read(&params).unwrap()).unwrap()
     }
 
-    /// Which of these (time in ms, length, kind) packets of one flow are favoured.
+    /// For each of these (time in ms, length, kind) packets of one flow: whether it is favoured.
     fn favoured(
         ncq: &mut Ncq,
         packets: impl IntoIterator<Item = (u64, u32, PacketKind)>,

@@ -1,7 +1,7 @@
 //! Queue protection: packets of flows that build the low-latency queue are moved to the classic
 //! one.
 //!
-//! What it does: each arriving packet adds to its flow's queuing score, in time, what it
+//! Each arriving packet adds to its flow's queuing score, in time, what it
 //! contributes to congestion. This is its bytes times the probability with which the queue's native
 //! ramp would mark it at the present delay, over the aging rate, at which scores decrease. While
 //! the delay is above the critical one, packets are sanctioned if their flow's score, scaled by

@@ -1,6 +1,6 @@
 //! `cake`: a shaper, tins by DSCP, fair queues of flows and hosts, and COBALT, in one.
 //!
-//! What it does: a packet's DSCP chooses a tin ([`Diffserv`]), and a set-associative hash its
+//! A packet's DSCP chooses a tin ([`Diffserv`]), and a set-associative hash its
 //! flow's queue in the tin ([`flows`]). Flows are served as in FQ-CoDel, new ones first. The flows
 //! of one host share one flow's turn, at the end of the connection where that is less
 //! ([`Isolation`]). Each queue is under COBALT ([`CobaltState`]). With `bandwidth`, packets leave
@@ -350,7 +350,7 @@ impl Cake {
                 let flows = if self.ingress { tin.flows.bulk() } else { 0 };
                 let flow = tin.flows.flow(place);
                 let drop = flow.cobalt.must_drop(&tin.law, &mut packet, flows, cx);
-                // The last one of a queue is not dropped.
+                // The last packet of a queue is never dropped.
                 let sends = !drop || bank.packets(queue) == 0;
                 let len = self.wire.len(packet.len);
                 if sends || self.ingress {

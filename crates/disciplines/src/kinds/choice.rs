@@ -8,7 +8,7 @@ use forebay_core::{ConfigError, Discipline, NoParams, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a kind with queues by class sorts packets.
+/// The classifier of a kind that sorts packets by class.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum SorterParams {
@@ -25,13 +25,13 @@ impl Default for SorterParams {
 }
 
 impl SorterParams {
-    /// By class, into `queues` queues.
+    /// Sorts by class, into `queues` queues.
     pub fn by_class(queues: usize) -> Self {
         SorterParams::Class(ClassParams { queues })
     }
 
-    /// Number of queues, for defaults with one value per queue. It is limited, because it is not
-    /// checked yet.
+    /// Number of queues, at most [`MOST_QUEUES`], because it is used for defaults before it is
+    /// checked.
     pub fn queues(&self) -> usize {
         let queues = match self {
             SorterParams::Class(params) => params.queues,
@@ -41,7 +41,7 @@ impl SorterParams {
     }
 }
 
-/// The queues of a kind that sorts packets by class.
+/// Parameters of a kind that sorts packets by class.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClassesParams {
@@ -81,7 +81,7 @@ fn compose<C: Classify, A: Admit + 'static, S: Schedule>(
     Ok(Box::new(Composed::new(classify, admit, schedule)))
 }
 
-/// How a kind whose admission works over any scheduler serves its queues.
+/// The scheduler of a kind that leaves the choice.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ServerParams {
@@ -112,7 +112,7 @@ impl ServerParams {
     }
 }
 
-/// The scheduler of such a kind.
+/// Parameters of a kind that leaves the choice of its scheduler.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServiceParams {

@@ -1,6 +1,6 @@
 //! `dualpi2`: two queues with coupled AQMs. Scalable senders get low latency beside classic ones.
 //!
-//! What it does: packets of scalable senders, ECT(1) or CE, have a queue of their own
+//! Packets of scalable senders, ECT(1) or CE, have a queue of their own
 //! ([`LowLatency`]). It is served first, except for a small share of the classic queue
 //! ([`ClassicProtection`]). The classic queue is under PI2 ([`Pi2State`]), which drops packets, or
 //! marks ECT(0) packets, with the square of a base probability. Packets of the low-latency queue
@@ -55,7 +55,7 @@ compose! {
     }
 }
 
-/// How the low-latency queue is marked and served.
+/// Parameters of the low-latency queue.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StepAndShareParams {

@@ -1,6 +1,6 @@
 //! `fq-codel`: a queue for each flow, served fairly, each under CoDel.
 //!
-//! What it does: packets are spread over queues by a hash of their flow ([`FlowHash`]). The queues
+//! Packets are spread over queues by a hash of their flow ([`FlowHash`]). The queues
 //! share the link by bytes, new ones first ([`Fair`]), and each has a CoDel state ([`Codel`]). When
 //! there are too many packets in total, the queue with the most bytes loses up to 64
 //! ([`FattestDrop`]). With `ce_threshold`, packets are also marked above a shallow threshold

@@ -1,6 +1,6 @@
 //! `fq-pie`: a queue for each flow, served fairly, each under PIE.
 //!
-//! What it does: as [`super::FqCodel`], with PIE instead of CoDel in every queue.
+//! As [`super::FqCodel`], with PIE instead of CoDel in every queue.
 //!
 //! Source: RFC 8290 and RFC 8033; the combination is Linux's sch_fq_pie. Deviations, beside those
 //! of the parts: D1. On overflow the queue with the most bytes loses packets, as in FQ-CoDel; Linux

@@ -1,6 +1,6 @@
 //! `htb`: a tree of classes. Each has a rate of its own and lends what it does not use.
 //!
-//! What it does: a classifier sorts packets into the leaves of a tree. Each leaf has a discipline
+//! A classifier sorts packets into the leaves of a tree. Each leaf has a discipline
 //! of any kind ([`leaves`]). A class may send at its `rate`. Beyond that, up to its `ceil`, it may
 //! borrow what an ancestor does not use ([`bucket`]). Classes that need not borrow come first, then
 //! those that borrow from the nearest ancestors; among these the highest priority. Equals take
@@ -74,18 +74,19 @@ pub struct HtbClassParams {
     /// what `rate` gives in 1 ns.
     #[serde(default)]
     pub burst: Option<Bytes>,
-    /// The same for `ceil`.
+    /// Bytes that it sends at once at `ceil`; 1B or more. Default: 1600B, and what `ceil` gives in
+    /// 1 ns.
     #[serde(default)]
     pub cburst: Option<Bytes>,
-    /// Of a leaf: its priority, 0 to 7; leaves of priority 0 come first. Default 0.
+    /// Priority of a leaf, 0 to 7; leaves of priority 0 come first. Default 0.
     #[serde(default)]
     pub priority: Option<u8>,
-    /// Of a leaf: bytes that it sends in its turn, 1B to 1GB. Default: what `rate` gives in 100 ms,
+    /// Bytes that a leaf sends in its turn, 1B to 1GB. Default: what `rate` gives in 100 ms,
     /// 1000B to 200KB.
     #[serde(default)]
     pub quantum: Option<Bytes>,
-    /// Of a leaf: its discipline, such as `{ kind = "fq-codel" }`; told that the link has the rate
-    /// `ceil`. Default: `{ kind = "fifo", limit = "1000p" }`.
+    /// Discipline of a leaf, such as `{ kind = "fq-codel" }`. For it, the link has the rate `ceil`.
+    /// Default: `{ kind = "fifo", limit = "1000p" }`.
     #[serde(default)]
     #[schemars(schema_with = "queue")]
     pub queue: Option<Value>,
@@ -124,7 +125,7 @@ impl HtbClassParams {
         self.priority.get_or_insert(0);
         self.quantum.get_or_insert(Bytes((self.rate.bps() / 80).clamp(1_000, 200_000)));
         let queue = self.queue.get_or_insert_with(|| json!({ "kind": "fifo", "limit": "1000p" }));
-        // What is wrong in it is said when it is built.
+        // An error in it is reported when the leaf is built.
         if let Ok(effective) = site.disciplines.effective(queue, &below(ceil, site.setting)) {
             *queue = effective;
         }
@@ -139,7 +140,7 @@ impl HtbClassParams {
     }
 }
 
-/// What a leaf with this `ceil` is told of its link.
+/// The port for which the discipline of a leaf with this `ceil` is built.
 fn below(ceil: Rate, setting: &Setting) -> Setting {
     Setting { rate: ceil.min(setting.rate), queues: 1, ..*setting }
 }

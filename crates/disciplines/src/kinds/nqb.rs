@@ -1,7 +1,7 @@
 //! `nqb`: a shallow queue for traffic that builds no queue, beside the default one, with equal
 //! shares.
 //!
-//! What it does: packets with the NQB codepoint join a queue of their own. It is shallow, so a flow
+//! Packets with the NQB codepoint join a queue of their own. It is shallow, so a flow
 //! that builds a queue there loses packets. All others join the default queue. Both share the link
 //! by deficit round robin with equal weights, so a wrong codepoint brings no advantage. With
 //! `queue_protection`, packets of flows that build the shallow queue join the default one instead

@@ -1,7 +1,7 @@
 //! Classic protection: higher queues come first, but queue 0 has a share of the link while both
 //! wait.
 //!
-//! What it does: a credit in bytes decides. Bytes that a higher queue sends while queue 0 waits
+//! A credit in bytes decides. Bytes that a higher queue sends while queue 0 waits
 //! raise it by `share`; bytes that queue 0 sends while another waits lower it by the rest. If it is
 //! above zero, queue 0 is served. So a low-latency queue that stays short is served at once, and
 //! one that does not cannot starve the classic queue.

@@ -1,6 +1,6 @@
 //! Deficit round robin with new and old queues, as in FQ-CoDel (DRR++).
 //!
-//! What it does: queues share the link by bytes, one quantum in each round. A queue that becomes
+//! Queues share the link by bytes, one quantum in each round. A queue that becomes
 //! active is *new* and is served before the old ones until it has used its first quantum, so sparse
 //! flows do not wait. When a new queue becomes empty it passes through the old list once before it
 //! is removed. So it cannot be new again at once and starve the others.

@@ -31,7 +31,7 @@ impl Wrr {
     /// Weights that are out of range, or not one for each queue.
     pub fn new(params: &WeightsParams, queues: usize) -> Result<Self, ConfigError> {
         check_weights(&params.weights, queues)?;
-        // The first turn is queue 0's.
+        // Queue 0 has the first turn.
         Ok(Wrr { weights: params.weights.clone(), current: queues - 1, left: 0 })
     }
 }

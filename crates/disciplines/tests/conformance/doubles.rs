@@ -118,7 +118,7 @@ impl Discipline for Broken {
     }
 }
 
-/// Packets that a broken discipline leaves inside are no second failure.
+/// Retires packets that a broken discipline still holds, so that they do not panic.
 impl Drop for Broken {
     fn drop(&mut self) {
         self.aside.take().map(Packet::retire);

@@ -84,7 +84,7 @@ fn variants(kind: &str) -> Vec<Value> {
                 ] },
                 { "rate": "100kbit", "cburst": "1B", "queue": { "kind": "fq-codel", "limit": "9p" } },
             ] }] }),
-            // Leaves that shape, and one that is a tree.
+            // One leaf shapes, and one is a tree.
             json!({ "classify": { "kind": "low-latency" }, "overhead": 0, "classes": [
                 { "rate": "3Mbit", "queue": { "kind": "cake", "bandwidth": "1Mbit" } },
                 { "rate": "2Mbit", "ceil": "9Mbit", "queue": { "kind": "htb", "classes": [

@@ -13,7 +13,7 @@ const CANNOT: [&str; 4] = ["cake", "cq-aqm", "htb", "ncq"];
 struct Retuned<F> {
     inner: Box<dyn Discipline>,
     fresh: F,
-    /// The link's rate, once it is another than what a fresh one is built for.
+    /// The link's rate, if it is no longer the one for which a fresh discipline is built.
     rate: Option<Rate>,
 }
 
@@ -77,7 +77,8 @@ fn the_same_parameters_change_nothing() {
     assert_eq!(cannot, CANNOT.map(str::to_owned).into());
 }
 
-/// Before the first packet there is no state: other parameters make it what is built with them.
+/// Before the first packet there is no state, so a retuned discipline equals one that was built with
+/// the new parameters.
 #[test]
 fn every_parameter_that_can_change_does() {
     let mut changed = 0;

@@ -77,7 +77,7 @@ fn the_count_falls_at_the_same_pace_and_is_not_forgotten() {
 fn four_packets_of_the_largest_size_are_acceptable_on_a_slow_link() {
     // At 10 Mbit/s they take 4.8 ms; at 1 Mbit/s 48 ms.
     let mut rig = cobalt(json!({}));
-    // An outage tells nothing.
+    // An outage does not change the link's packet time.
     for rate in [1_000_000, 0] {
         rig.discipline.set_link_rate(ms(0), forebay_core::Rate::from_bps(rate));
     }
@@ -96,7 +96,7 @@ fn blue_rises_at_overflows_and_falls_when_the_queue_runs_empty() {
     assert_eq!(rig.probe("blue_probability"), 0.5);
     while rig.take(ms(30)).is_some() {}
     assert_eq!(rig.probe("blue_probability"), 0.375);
-    // Marks are no answer to it: of long queues that share is dropped, ECN or not.
+    // BLUE drops packets whether they are ECN-capable or not.
     let mut rig = cobalt(json!({ "limit": "3000p", "increment": 0.25 }));
     for _ in 0..3001 {
         rig.offer(ms(10), |packet| packet.set_ecn(Ecn::Ect1));

@@ -142,7 +142,7 @@ fn the_allowance_follows_the_link_only_if_asked() {
     }
 }
 
-/// Which packets a port of 10 Mb/s drops of these (gap, length) arrivals.
+/// For each of these (gap, length) arrivals at a port of 10 Mb/s: whether it is dropped.
 fn losses(queue: Box<dyn Discipline>, arrivals: &[(u64, u32)]) -> Vec<bool> {
     let mut port = Port::new(queue, Capacity::constant(SETTING.rate), SETTING.overhead);
     offer(&mut port, arrivals, |_, _| {})

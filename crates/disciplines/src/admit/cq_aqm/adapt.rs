@@ -33,7 +33,7 @@ use forebay_core::{ConfigError, Duration, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How thresholds follow the traffic.
+/// Parameters of thresholds that follow the traffic.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AdaptiveParams {
@@ -147,7 +147,7 @@ impl Reserve {
         let fade = libm::exp(-passed / self.memory);
         let half = self.packets / 2.0;
         let mut wanted = half;
-        // Without one that found room there is no mean excess; more room will show it.
+        // If all of them found the queue full, the mean excess is not known, and is taken as large.
         if self.beyond > self.target * self.arrivals {
             let mean = (self.excess / self.within.max(0.5)).max(0.5);
             wanted += mean * libm::log(self.beyond / self.arrivals / self.target);

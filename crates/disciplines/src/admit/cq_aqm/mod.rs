@@ -79,7 +79,7 @@ pub struct CqAqm {
 struct Queue {
     limit: usize,
     levels: Vec<Level>,
-    /// If thresholds follow the traffic.
+    /// The adaptation, if thresholds follow the traffic.
     reserve: Option<Reserve>,
 }
 
@@ -160,7 +160,8 @@ impl CqAqm {
         (queue..self.queues.len()).find(pleads).unwrap_or(NO_PLEA)
     }
 
-    /// Why `queue` would refuse a packet of `precedence` now; None if it would admit it.
+    /// The reason for which `queue` would refuse a packet of `precedence` now; None if it would admit
+    /// it.
     #[inline]
     pub fn refusal(&self, queue: QueueId, precedence: u8, bank: &Bank) -> Option<DropReason> {
         let state = &self.queues[queue];

@@ -145,7 +145,7 @@ impl CqQueueParams {
         let local = self.local.get_or_insert(OneOrEach::One(limit)).clone();
         let lower = self.local_lower.get_or_insert(local.clone()).clone();
         let non_local = self.non_local.get_or_insert(OneOrEach::One(limit)).clone();
-        // What is out of order stays as it is, to be refused by name.
+        // Thresholds that are out of order are refused by name, later.
         if let (OneOrEach::One(local), OneOrEach::One(lower), OneOrEach::One(plea)) =
             (local, lower, non_local)
             && levels > 1

@@ -4,9 +4,9 @@
 pub(super) struct Spread {
     pub(super) limit: u32,
     pub(super) local: f64,
-    /// How far above `local` the plea begins; None is off.
+    /// Distance from `local` up to the plea's threshold; None is off.
     pub(super) plea: Option<f64>,
-    /// How far below `local` the denial ends.
+    /// Distance from `local` down to the lower threshold.
     pub(super) gap: f64,
 }
 
@@ -17,7 +17,7 @@ impl Spread {
         (0..levels).map(|p| self.level(p, levels)).collect()
     }
 
-    /// Those of precedence `p`.
+    /// The thresholds of precedence `p`.
     pub(super) fn level(&self, p: usize, levels: usize) -> [u32; 3] {
         let whole = |packets: f64| ((packets + 1e-6).floor() as u32).clamp(1, self.limit);
         let local = self.local + p as f64 * (f64::from(self.limit) - self.local) / levels as f64;

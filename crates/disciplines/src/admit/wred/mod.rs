@@ -1,7 +1,7 @@
 //! WRED, RIO and WRT: RED with a drop precedence in every packet, and a choice of the dropped
 //! packet.
 //!
-//! What it does: packets carry a drop precedence, from level 0 (in profile) to 7. Each level has
+//! Packets carry a drop precedence, from level 0 (in profile) to 7. Each level has
 //! its own RED curve. The three kinds differ in how they treat level 0: WRED uses the average of
 //! the whole queue; RIO uses the average of level-0 packets alone; WRT uses the curve of level 1
 //! once the average of level-0 packets exceeds a threshold. The drop strategy is independent of
@@ -66,7 +66,7 @@ use std::mem::discriminant;
 
 const MAX_LEVELS: usize = 8;
 
-/// How level 0 is judged.
+/// The average and the curve that judge level 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Mechanism {
     Wred,
@@ -82,7 +82,7 @@ struct Differentiated {
     curves: Vec<Curve>,
     measure: Measure,
     pace: Pace,
-    /// None: drop arrivals only.
+    /// The queued packet that is dropped; None if only arrivals are.
     victim: Option<Victim>,
     states: Vec<State>,
 }

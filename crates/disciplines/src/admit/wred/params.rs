@@ -52,7 +52,7 @@ impl Level {
     }
 }
 
-/// Which packets may be dropped.
+/// The packets that may be dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DropStrategy {
@@ -63,7 +63,7 @@ pub enum DropStrategy {
     DropFromQueue,
 }
 
-/// Which packet of its level is dropped from the queue.
+/// The packet of its level that is dropped from the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Victim {
@@ -156,7 +156,7 @@ compose! {
     }
 }
 
-/// When too much traffic is in profile.
+/// The threshold of WRT.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct InProfileParams {

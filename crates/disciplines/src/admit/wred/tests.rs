@@ -60,7 +60,8 @@ fn precedence_beyond_the_last_level_counts_as_the_last() {
     assert_eq!(offer(&mut rig, 0), Verdict::Queued);
 }
 
-/// Who is dropped when, out of `queued` out-of-profile and in-profile packets, one more arrives.
+/// The packet that is dropped when one more arrives at a queue of `queued` out-of-profile and
+/// in-profile packets.
 fn table(kind: &str, extra: Value, queued: &[u8], arriving: u8) -> Verdict {
     let mut rig = rig(kind, extra);
     // The queue is filled below every threshold: averages are updated at arrivals only.

@@ -18,7 +18,7 @@ use forebay_core::{Bank, Place, QueueId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which acknowledgments the filter drops.
+/// The acknowledgments that the filter drops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AckFilter {
@@ -33,7 +33,7 @@ pub enum AckFilter {
 /// The headers of the waiting packets.
 pub struct Acks {
     aggressive: bool,
-    /// By place in the bank.
+    /// The headers, by place in the bank.
     headers: Vec<Option<Tcp>>,
 }
 

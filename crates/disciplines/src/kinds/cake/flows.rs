@@ -11,7 +11,7 @@ pub const QUEUES: usize = 1024;
 /// Places where a flow's queue may be.
 const WAYS: usize = 8;
 
-/// Who shares the bandwidth.
+/// The hosts or flows that share the bandwidth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
@@ -80,7 +80,7 @@ pub struct Flow {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Host {
-    /// Who it is, as a source and as a destination; 0 is no host.
+    /// The host that uses the place as a source, and as a destination; 0 is no host.
     tags: [u16; 2],
     /// Bulk flows from it, and to it.
     bulk: [u32; 2],

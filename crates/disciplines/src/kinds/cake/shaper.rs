@@ -4,7 +4,7 @@ use forebay_core::{Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the link frames packets.
+/// The framing of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Framing {
@@ -16,7 +16,7 @@ pub enum Framing {
     Ptm,
 }
 
-/// How long a packet is on the wire.
+/// The length of packets on the wire.
 #[derive(Debug, Clone, Copy)]
 pub struct Wire {
     /// Bytes added to every IP packet.
@@ -45,8 +45,8 @@ impl Wire {
 pub struct Shaper {
     rate: Rate,
     next: Time,
-    /// The same, half as fast again, and without dropped packets. So a shaper that counts drops
-    /// cannot be blocked for ever.
+    /// A second clock, which advances by 1.5 times the span of each packet sent, and not by dropped
+    /// packets. So a shaper that counts drops cannot be blocked for ever.
     failsafe: Time,
 }
 
@@ -56,7 +56,7 @@ impl Shaper {
         Shaper { rate, next: Time::ZERO, failsafe: Time::ZERO }
     }
 
-    /// When a packet may leave.
+    /// Time at which a packet may leave.
     #[inline]
     pub fn due(&self) -> Time {
         self.next.min(self.failsafe)

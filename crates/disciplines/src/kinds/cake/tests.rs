@@ -111,7 +111,7 @@ fn tins_share_by_their_thresholds() {
     for (share, wanted) in all.iter().zip([0.25, 0.5, 0.1875, 0.0625]) {
         assert!((share - wanted).abs() < 0.01, "{all:?}");
     }
-    // Voice alone may have all.
+    // Voice alone may use the whole rate.
     assert_eq!(shares(cake(params), &[46], ms(1000)), [1.0]);
 }
 
@@ -162,12 +162,12 @@ fn hosts_share_fairly_whatever_their_flows() {
     near(by_flow("dual-srchost", &flows), [half, sixth, sixth, sixth]);
     near(by_flow("triple-isolate", &flows), [half, sixth, sixth, sixth]);
     near(by_flow("dual-dsthost", &flows), [quarter; 4]);
-    // The same seen from the other end.
+    // The same shares hold with sources and destinations exchanged.
     let back = flows.map(|(source, destination)| (destination, source));
     near(by_flow("dual-dsthost", &back), [half, sixth, sixth, sixth]);
     near(by_flow("triple-isolate", &back), [half, sixth, sixth, sixth]);
     near(by_flow("dual-srchost", &back), [quarter; 4]);
-    // Hosts that are not known share with nobody.
+    // Unknown hosts do not share.
     near(by_flow("triple-isolate", &[(0, 0); 4]), [quarter; 4]);
 }
 
@@ -187,7 +187,7 @@ fn hosts_may_be_all_that_counts() {
 
 #[test]
 fn flows_seldom_share_a_queue() {
-    // Of 300 flows a plain hash would put 300 - 1024 (1 - exp(-300 / 1024)) = 40 into others' queues.
+    // A plain hash would put 300 - 1024 (1 - exp(-300 / 1024)) = 40 of 300 flows into others' queues.
     // Sets of 8 hold 2.3 flows on average, more than 8 in one of a thousand.
     for salt in 0..10 {
         let mut rig = cake(json!({ "salt": salt }));
@@ -206,7 +206,7 @@ fn the_longest_queue_pays_for_an_overflow() {
         rig.offer(ms(0), |packet| packet.flow = if turn % 10 == 0 { 1 } else { 2 });
     }
     assert!(rig.drops().is_empty());
-    // From the head of flow 2's.
+    // The drop is from the head of flow 2's queue.
     rig.offer(ms(1), |packet| packet.flow = 3);
     assert_eq!(rig.drops(), [1]);
     rig.offer(ms(2), |packet| (packet.flow, packet.len) = (3, 1500));

@@ -4,7 +4,7 @@ use forebay_core::Rate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How packets are sorted into tins, lowest priority first.
+/// The tins into which packets are sorted, lowest priority first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Diffserv {

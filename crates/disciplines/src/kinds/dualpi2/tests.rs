@@ -6,7 +6,7 @@ use forebay_core::{Duration, Ecn, Rng, Time, Verdict};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 
-/// What happened to a packet.
+/// Fate of a packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fate {
     Sent,
@@ -126,7 +126,7 @@ fn rfc() -> Value {
     })
 }
 
-/// What happened to packets of `load` times the link's capacity, in the kind and in the model.
+/// Fates of packets of `load` times the link's capacity, in the kind and in the model.
 fn both(load: f64, seed: u64) -> [Vec<(u32, Fate)>; 2] {
     let mut rng = Rng::named(seed, "arrivals");
     let mut rig = Rig::new(rfc());
@@ -189,7 +189,7 @@ fn the_step_marks_what_waited_for_more_than_a_millisecond() {
     for turn in 0..5 {
         rig.take(us(400 * turn));
     }
-    // They waited for 0, 0.4, 0.8, 1.2 and 1.6 ms.
+    // The packets waited for 0, 0.4, 0.8, 1.2 and 1.6 ms.
     assert_eq!(rig.record.marked, [3, 4]);
 }
 
@@ -216,7 +216,7 @@ fn low_latency_by_dscp_passes_unmarked() {
         rig.offer(ms(0), |packet| packet.set_dscp(dscp));
     }
     rig.offer(ms(0), |packet| (packet.set_dscp(45), packet.set_ecn(Ecn::Ect0)).1);
-    // The one without ECN passes however long it waited; the step marks the other.
+    // The packet without ECN passes however long it waited; the step marks the other.
     assert_eq!((rig.take(ms(5)), rig.take(ms(5)), rig.take(ms(5))), (Some(1), Some(2), Some(0)));
     assert_eq!((rig.record.marked.as_slice(), rig.record.dropped.len()), ([2].as_slice(), 0));
 }

@@ -7,7 +7,7 @@ pub struct Agenda {
     entries: u32,
 }
 
-/// Not on an agenda.
+/// The place of a class that is not on an agenda.
 pub const NOWHERE: u32 = u32::MAX;
 
 impl Agenda {

@@ -28,7 +28,7 @@ impl PerByte {
     }
 }
 
-/// What a class may send now.
+/// The traffic that a class may send now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Above its `ceil`: nothing.
@@ -75,7 +75,7 @@ pub struct Buckets {
     pub rate: Bucket,
     /// For `ceil`.
     pub ceil: Bucket,
-    /// The time up to which they have been filled, in ns.
+    /// Time of the last charge, in ns.
     filled: i64,
 }
 
@@ -85,7 +85,7 @@ impl Buckets {
         Buckets { rate, ceil, filled: 0 }
     }
 
-    /// What the class may do at `now`, and in how many nanoseconds this may change.
+    /// The mode of the class at `now`, and the nanoseconds after which it may change.
     #[inline]
     pub fn mode(&self, now: i64) -> (Mode, i64) {
         let span = (now - self.filled).min(LONGEST);
@@ -103,7 +103,7 @@ impl Buckets {
     pub fn charge(&mut self, len: u32, borrowed: bool, now: i64) {
         let span = (now - self.filled).min(LONGEST);
         if borrowed {
-            // A pause fills it up to its depth only when it is charged next.
+            // The depth bounds it only when the class next sends from its own rate.
             self.rate.tokens += span;
         } else {
             self.rate.charge(len, span);

@@ -12,9 +12,10 @@ pub struct Leaves {
     leaves: Vec<Leaf>,
     /// The packets of leaves that are plain FIFOs.
     bank: Bank,
-    /// The disciplines of the others, and the highest rate of which they are told: their `ceil`.
+    /// The disciplines of the other leaves, each with the `ceil` of its leaf, the highest link rate
+    /// that it is told.
     queues: Vec<(Box<dyn Discipline>, Rate)>,
-    /// What these disciplines hold.
+    /// Packets and bytes in these disciplines.
     held: Backlog,
 }
 
@@ -81,7 +82,7 @@ impl Leaves {
         }
     }
 
-    /// What all leaves hold.
+    /// Packets and bytes in all leaves.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         let own = self.bank.total();
@@ -126,7 +127,7 @@ impl Leaves {
         }
     }
 
-    /// When a leaf that holds packets wants to be asked.
+    /// Time at which a leaf that holds packets will give the next one.
     pub fn wake(&self, leaf: usize, now: Time) -> Time {
         let Queue::Other(number, _) = self.leaves[leaf].queue else { return now };
         match self.queues[number as usize].0.wake(now) {
@@ -143,13 +144,13 @@ impl Leaves {
         }
     }
 
-    /// What one of the disciplines did against the contract.
+    /// The contract that one of the disciplines broke, if it was caught.
     pub fn fault(&self) -> Option<String> {
         self.queues.iter().find_map(|(queue, _)| queue.fault())
     }
 }
 
-/// A discipline that held `held` holds `now`. Updates `sum`.
+/// Updates `held`, the content of one discipline, to `now`, and `sum`, that of all.
 #[inline]
 fn recount(sum: &mut Backlog, held: &mut Backlog, now: Backlog) {
     let before = std::mem::replace(held, now);

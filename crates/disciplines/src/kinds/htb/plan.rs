@@ -37,7 +37,7 @@ pub struct Class {
     pub below: Below,
 }
 
-/// What is below a class.
+/// The leaf or the classes below a class.
 pub enum Below {
     /// The leaf with this number.
     Leaf(usize),

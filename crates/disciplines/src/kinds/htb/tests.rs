@@ -27,7 +27,7 @@ fn drain(rig: &mut Rig, end: Time) -> Vec<(Time, u32)> {
             Wake::Ready => {}
         }
         if now >= end {
-            // What is left is not looked for.
+            // The packets that are left are taken out and ignored.
             while rig.held() > 0 {
                 now += forebay_core::Duration::from_millis(100);
                 rig.take(now);
@@ -63,13 +63,13 @@ fn a_class_borrows_up_to_its_ceil() {
     fill(&mut rig, 0, 101);
     let sent = drain(&mut rig, ms(201));
     assert_eq!(sent.len(), 101);
-    // The bucket holds a byte: the first packet leaves 999 B behind.
+    // The bucket holds one byte, so the first packet leaves a debt of 999 B.
     assert_eq!(sent[100].0 - sent[1].0, ms(198) - Time::ZERO);
 }
 
 #[test]
 fn what_is_left_goes_by_quantum_among_equals() {
-    // 6 Mbit/s over three leaves that have 1 each: 3 are shared, one part to two.
+    // Three leaves have 1 of 6 Mbit/s each. The other 3 are shared in parts of 1 to 2 to 3.
     let leaf = |quantum: &str| json!({ "rate": "1Mbit", "ceil": "6Mbit", "quantum": quantum });
     let classes = json!([{ "rate": "6Mbit", "classes": [leaf("1KB"), leaf("2KB"), leaf("3KB")] }]);
     let mut rig = htb(classes);
@@ -101,14 +101,14 @@ fn what_a_branch_does_not_use_goes_to_the_other() {
     let classes = json!([{ "rate": "8Mbit", "classes": [
         branch(json!([leaf, leaf])), branch(json!([leaf])),
     ] }]);
-    // All three: half for the branch with one leaf, as its rate is as much as the other's.
+    // With all three leaves busy, each branch has half, because their rates are equal.
     let mut rig = htb(classes.clone());
     (0..3).for_each(|class| fill(&mut rig, class, 1200));
     let found = shares(&drain(&mut rig, ms(1000)), 1200);
     for (found, wanted) in found.into_iter().zip([250, 250, 500]) {
         assert!(found.abs_diff(wanted) <= 6, "{found} for {wanted}");
     }
-    // One leaf alone has the whole.
+    // One leaf alone has the whole rate.
     let mut rig = htb(classes);
     fill(&mut rig, 2, 1200);
     assert!(drain(&mut rig, ms(1000)).len().abs_diff(1000) <= 6);
@@ -131,7 +131,7 @@ fn a_packet_counts_with_what_the_link_adds() {
         "classes": [{ "rate": "1Mbit", "burst": "1B", "cburst": "1B" }] }));
     fill(&mut rig, 0, 3);
     let times: Vec<Time> = drain(&mut rig, ms(1000)).into_iter().map(|(at, _)| at).collect();
-    // 1250 B, of which the first has one already.
+    // 1250 B are 10 ms at 1 Mbit/s; the bucket holds one byte at the start.
     assert_eq!(times, [us(0), us(9_992), us(19_992)]);
 }
 
@@ -149,7 +149,7 @@ fn defaults_are_tc_s() {
     assert_eq!(quanta, ["1KB", "12.5KB", "200KB"]);
     assert_eq!((&leaf[1]["ceil"], &leaf[1]["burst"]), (&json!("1Mbit"), &json!("1.6KB")));
     assert_eq!(leaf[2]["cburst"], "1.602KB");
-    // A leaf is told of its ceil, by which RED's idle time goes.
+    // RED counts idle time at the link's rate, which for a leaf is its `ceil`.
     let queue =
         json!({ "kind": "htb", "classes": [{ "rate": "80kbit", "queue": { "kind": "cake" } }] });
     assert_eq!(effective(queue)["classes"][0]["queue"]["kind"], "cake");

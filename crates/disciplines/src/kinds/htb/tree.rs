@@ -1,4 +1,4 @@
-//! The tree at work: who takes turns where, who is served, and who is charged.
+//! The discipline of a tree: its turns, and the charges of its classes.
 //!
 //! A class that may send is in the row of its level, for each priority of its leaves that hold
 //! packets. A class that borrows is in its parent's feed, and the parent in turn is in a row or
@@ -13,7 +13,7 @@ use super::plan::{Below, DEEPEST, PRIORITIES, Plan};
 use crate::Classify;
 use forebay_core::{Backlog, Bank, Context, Discipline, Packet, Rate, Time, Verdict, Wake};
 
-/// No class, or no feed.
+/// Stands for no class, or no feed.
 const NONE: u32 = u32::MAX;
 
 /// A tree of classes with leaves. Data that every packet needs is close together, apart from data
@@ -38,7 +38,7 @@ pub struct Tree {
     inner: Vec<Inner>,
     feeds: Vec<Feed>,
     levels: [Level; DEEPEST],
-    /// The time until which all leaves that may send hold their packets back, as far as is known.
+    /// The time until which all leaves that may send hold their packets back. Zero if not known.
     held_back: Time,
 }
 
@@ -68,7 +68,7 @@ struct Level {
     /// A bit for each priority whose row is not empty.
     active: u8,
     agenda: Agenda,
-    /// When to look at the agenda, in ns; no later than its first entry.
+    /// Time of the next look at the agenda, in ns; no later than its first entry.
     next: i64,
 }
 
@@ -81,7 +81,7 @@ fn priorities(mut mask: u8) -> impl Iterator<Item = usize> {
     })
 }
 
-/// `now` in ns, as buckets count it.
+/// `now` in ns, as the buckets store it.
 #[inline]
 fn nanos(now: Time) -> i64 {
     i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
@@ -192,7 +192,7 @@ impl Tree {
             for priority in priorities(mask) {
                 let feed = self.feed_of(parent, priority);
                 if !feed.is_empty() {
-                    // Its parent stands where it should already.
+                    // Its parent is in its row or feed already.
                     mask &= !(1 << priority);
                 }
                 feed.insert(place);
