@@ -48,18 +48,21 @@
 //! Cost: that of RED, at most once for each level. The dropped packet is found in constant time
 //! through the bank's index by level, which is kept only when packets are dropped from the queue.
 
-mod kinds;
 mod params;
+mod rio;
+mod wrt;
 
-pub use kinds::{Rio, Wred, Wrt};
-pub use params::{DropStrategy, InProfileParams, Level, RioParams, Victim, WredParams, WrtParams};
+pub use params::{DropStrategy, Level, Victim, WredParams};
+pub use rio::{Rio, RioParams};
+pub use wrt::{InProfileParams, Wrt, WrtParams};
 
 use super::average::{Average, Pace};
 use super::curve::{Curve, Measure, Signal, Spacing};
 use crate::Admit;
 use crate::retune::retuned;
 use forebay_core::{
-    Bank, Context, DropReason, LevelOrder, Packet, Place, QueueId, Rate, Setting, Time,
+    Bank, ConfigError, Context, DropReason, LevelOrder, Named, Packet, Place, QueueId, Rate,
+    Setting, Time,
 };
 use std::any::Any;
 use std::mem::discriminant;
@@ -74,6 +77,9 @@ enum Mechanism {
     /// The in-profile average above which level 0 is treated as level 1.
     Wrt(f64),
 }
+
+/// Weighted RED: every level is judged by the average of the whole queue.
+pub struct Wred;
 
 /// WRED, RIO or WRT, with one state for each queue.
 struct Differentiated {
@@ -240,6 +246,19 @@ fn find(
         Victim::Last => bank.level_last(queue, level),
         Victim::First => bank.level_first(queue, level),
         Victim::Random => bank.level_random(queue, level, cx.rng),
+    }
+}
+
+impl Named for Wred {
+    type Family = dyn Admit;
+    const NAME: &'static str = "wred";
+    const SUMMARY: &'static str = "RED with a curve for each drop precedence";
+    const SOURCE: &'static str = "Bodin and Schelén, section 2";
+    type Params = WredParams;
+
+    fn build(params: &WredParams, setting: &Setting) -> Result<Box<dyn Admit>, ConfigError> {
+        let checked = params::check(params)?;
+        Ok(Box::new(Differentiated::new(Mechanism::Wred, checked, params, setting)))
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::curve::{Curve, Measure};
 use super::super::red::require_weight;
 use super::MAX_LEVELS;
 use forebay_core::config::{above_zero, require};
-use forebay_core::{Bytes, ConfigError, Limit, compose};
+use forebay_core::{Bytes, ConfigError, Limit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -135,39 +135,6 @@ impl Default for WredParams {
             victim: Victim::default(),
             defer_drop: true,
         }
-    }
-}
-
-compose! {
-    /// Parameters of RIO.
-    pub struct RioParams {
-        wred: WredParams = WredParams {
-            levels: vec![Level::packets(40, 70, 0.02), Level::packets(15, 45, 0.1)],
-            ..WredParams::default()
-        },
-    }
-}
-
-compose! {
-    /// Parameters of WRT.
-    pub struct WrtParams {
-        wred: WredParams = WredParams::default(),
-        in_profile: InProfileParams = InProfileParams::default(),
-    }
-}
-
-/// The threshold of WRT.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct InProfileParams {
-    /// Average number (or bytes) of queued level-0 packets above which an arriving level-0 packet is
-    /// treated as level 1; in the unit of the levels, above 0. Default 15p.
-    pub in_profile_th: Limit,
-}
-
-impl Default for InProfileParams {
-    fn default() -> Self {
-        InProfileParams { in_profile_th: Limit::Packets(15) }
     }
 }
 
