@@ -93,7 +93,10 @@ macro_rules! compose {
         $(#[doc = $about])+
         #[derive(Debug, Clone)]
         pub struct $name {
-            $(#[allow(missing_docs)] pub $part: $type,)+
+            $(
+                #[doc = concat!("Fields of the part `", stringify!($part), "`.")]
+                pub $part: $type,
+            )+
         }
 
         impl Default for $name {
