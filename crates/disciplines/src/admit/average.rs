@@ -179,16 +179,16 @@ mod tests {
     #[test]
     fn idle_time_counts_as_typical_packets_that_found_no_queue() {
         // 500 bytes take 0.4 ms at 10 Mbit/s. The last packet, of 1000 bytes, is on the wire until
-        // 0.8 ms; from there to 4.8 ms ten packets could have gone.
+        // 0.8 ms; from then to 4.8 ms ten packets could have been sent.
         let pace = Pace::new(&SETTING, Bytes(500), Idle::Time);
         let mut average = Average { value: 8.0, idle_since: None };
         average.emptied(ms(0), 1000, &pace);
         average.update(0.002, 0.0, us(4_800), &pace);
         assert!((average.value() - 8.0 * libm::pow(0.998, 10.0)).abs() < 1e-12);
-        // That packet was dropped, so the link stays idle; no time counts twice.
+        // That packet was dropped, so the link stays idle, and idle time must not count twice.
         average.update(0.5, 0.0, us(5_200), &pace);
         assert!((average.value() - 4.0 * libm::pow(0.998, 10.0)).abs() < 1e-12);
-        // A packet waits: idle no more.
+        // A packet waits, so the link is not idle.
         average.update(0.5, 1.0, us(9_000), &pace);
         assert!((average.value() - 0.5 - 2.0 * libm::pow(0.998, 10.0)).abs() < 1e-12);
     }

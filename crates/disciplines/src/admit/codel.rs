@@ -275,7 +275,7 @@ mod tests {
     use serde_json::json;
 
     /// A standing queue: a packet arrives and one leaves every millisecond from `from` on, with a
-    /// sojourn of `depth` milliseconds; gives the millisecond of every drop.
+    /// sojourn of `depth` milliseconds. Returns the millisecond of every drop.
     fn stand(rig: &mut Rig, from: u64, until: u64, depth: u64) -> Vec<u64> {
         let mut at = Vec::new();
         for now in from..until {
@@ -336,7 +336,7 @@ mod tests {
                 rig.take(ms(came + wait));
             }
         }
-        // Of the eight packets the fifth and the seventh: ECN-capable, after 4 and 5 ms.
+        // Only the fifth and the seventh packet: both ECN-capable, after 4 and 5 ms.
         assert_eq!((rig.record.marked, rig.record.dropped.len()), (vec![4, 6], 0));
     }
 

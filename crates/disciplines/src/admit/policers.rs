@@ -160,7 +160,7 @@ mod tests {
         assert!(buckets.take(0, 2000 * BYTE) && buckets.take(1, 2000 * BYTE));
         buckets.pay(at(1), 1, 1500);
         assert_eq!(buckets.levels, [1000 * BYTE, 2500 * BYTE]);
-        // It is being sent for 1.5 ms, which are paid for.
+        // The transmission takes 1.5 ms, whose tokens are already paid.
         buckets.fill(at(2));
         assert_eq!(buckets.levels, [1000 * BYTE, 2500 * BYTE]);
         buckets.pay(at(3), 1, 1500);
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_greedy_user_costs_a_modest_one_nothing() {
-        // 1000 B a millisecond; user 1 takes 400 of its 500, user 0 whatever there is.
+        // 1000 B a millisecond; user 1 takes 400 of its 500, user 0 all the rest.
         let mut buckets = Policers::new(2, Rate::from_bps(8_000_000), 1000);
         let mut greedy = 0;
         for step in 1..=10_000 {
@@ -207,7 +207,7 @@ mod tests {
                 greedy += 50;
             }
         }
-        // What user 1 leaves goes to user 0, but for the bucket that it starts with.
+        // User 0 gets the tokens that user 1 leaves, and the bucket with which it starts.
         assert!((5_995_000..=6_002_000).contains(&greedy), "{greedy}");
     }
 }

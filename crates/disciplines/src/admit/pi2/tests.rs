@@ -5,7 +5,7 @@ use crate::fixture::{Rig, SETTING, ms};
 use forebay_core::{DropReason, Ecn};
 use serde_json::{Value, json};
 
-/// 1000 packets of `ecn` that wait since the beginning, at 33 ms: two updates have seen them.
+/// PI2 at 33 ms, with 1000 packets of `ecn` that have waited since 0 ms. Two updates were made.
 ///
 /// p' = a (16 ms - 15 ms) + b 16 ms = 0.05134765625; then + a (32 ms - 15 ms) + b 16 ms, with
 /// a = 41/256 and b = 819/256 a second.
@@ -78,7 +78,7 @@ fn at_random_the_shares_are_the_same() {
 
 #[test]
 fn in_overload_marks_give_way_to_drops() {
-    // With a beta of 40/s p' is 1 after two updates.
+    // With a beta of 40/s, p' is 1 after two updates.
     let overload = |how: &str, ecn| {
         let mut rig = waiting(json!({ "beta": 40.0, "overload": how }), ecn);
         for _ in 0..10 {
@@ -102,7 +102,7 @@ fn a_short_queue_is_left_alone() {
     for _ in 0..6 {
         rig.offer(ms(0), |_| {});
     }
-    // Packets of 1000 B: with 3000 B behind the third and more behind those before, none after it.
+    // Packets of 1000 B: 3000 B stay behind the third, the last that can be hit.
     let sent: Vec<_> = std::iter::from_fn(|| rig.take(ms(40))).collect();
     assert_eq!((sent, rig.drops()), (vec![0, 3, 4, 5], vec![1, 2]));
 }

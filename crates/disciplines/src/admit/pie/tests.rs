@@ -49,7 +49,7 @@ fn one_update_by_hand() {
         // Below the target and shrinking: -0.125 * 5 ms - 1.25 * 10 ms.
         (0.2, 20, 10, 0.2 - 0.013_125),
         (0.000_001, 20, 10, 0.0),
-        // Idle: -0.125 * 15 ms, and 2 % of what is left.
+        // Idle: minus 0.125 * 15 ms, and then a decay of 2 %.
         (0.2, 0, 0, (0.2 - 0.001_875) * 0.98),
         (0.999_9, 100, 200, 1.0),
     ] {
@@ -70,7 +70,7 @@ fn the_burst_allowance_lasts_ten_updates_and_returns_with_calm() {
     state.drop_prob = 0.0;
     state.update(&law(), Duration::from_millis(5));
     assert_eq!(state.burst_allowance, Duration::from_millis(150));
-    // Just at half the target is no calm.
+    // A delay of exactly half the target is not calm.
     state.update(&law(), Duration::from_micros(7_500));
     assert_eq!(state.burst_allowance, Duration::from_millis(135));
 }
@@ -214,8 +214,8 @@ fn the_departure_rate_gives_the_delay() {
     assert_eq!(departures.delay(41_000), Duration::ZERO);
 }
 
-/// Feeds a 10 Mbit/s link with twice as much as it carries, unresponsively, for 40 s; gives
-/// the mean probability and delay (in ms) of the second half.
+/// Offers twice a 10 Mbit/s link's capacity, unresponsively, for 40 s. Returns the mean probability
+/// and delay (in ms) of the second half.
 fn overload(extra: serde_json::Value) -> (f64, f64) {
     let mut block = json!({ "kind": "pie", "limit": "100000p" });
     block.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
@@ -236,7 +236,7 @@ fn overload(extra: serde_json::Value) -> (f64, f64) {
 
 #[test]
 fn an_overload_is_held_at_the_target() {
-    // Half of what arrives must go, each with the probability itself.
+    // Half of the arrivals must be dropped, so the probability must be a half.
     let (p, delay) = overload(json!({ "derandomize": false }));
     assert!((0.47..0.53).contains(&p) && (13.0..17.0).contains(&delay), "{p} {delay}");
     let (p, delay) =

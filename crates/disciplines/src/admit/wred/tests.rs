@@ -1,4 +1,4 @@
-//! Decision tables of the mechanisms, and who goes when dropping from the queue.
+//! Decision tables of the mechanisms, and the packets that are dropped from the queue.
 
 use crate::Disciplines;
 use crate::fixture::{Rig, SETTING, ms};
@@ -111,7 +111,7 @@ fn the_in_profile_average_forgets_while_no_such_packet_is_queued() {
     for _ in 0..3 {
         rig.take(ms(10));
     }
-    // The last one is gone at 10.8 ms; one more packet fits until 11.6 ms.
+    // The last packet has left at 10.8 ms; one more could be sent until 11.6 ms.
     rig.offer(Time::from_nanos(11_600_000), |_| {});
     assert!((rig.probe("average_in_profile") - 0.625).abs() < 1e-9);
 }
@@ -129,7 +129,7 @@ fn an_in_profile_arrival_pushes_the_last_out_packet_out() {
     offer_all(&mut rig, &[1, 0, 1, 0]);
     assert_eq!(offer(&mut rig, 0), Verdict::Queued);
     assert_eq!(rig.record.dropped, [(2, DropReason::PushedOut)]);
-    // An out packet that arrives is itself the last one.
+    // An arriving out-of-profile packet counts as the last one.
     assert_eq!(offer(&mut rig, 1), Verdict::Dropped);
     assert_eq!(rig.record.dropped[1], (5, DropReason::Aqm));
     assert_eq!([rig.take(ms(0)), rig.take(ms(0)), rig.take(ms(0))], [Some(0), Some(1), Some(3)]);
@@ -141,12 +141,12 @@ fn first_takes_every_victim_from_the_queue() {
     offer_all(&mut rig, &[0, 1, 0, 1]);
     assert_eq!(offer(&mut rig, 0), Verdict::Queued);
     assert_eq!(rig.drops(), [1]);
-    // An arriving out packet stays; the one queued before it goes.
+    // An arriving out-of-profile packet stays; the one queued before it is dropped.
     assert_eq!(offer(&mut rig, 1), Verdict::Queued);
     assert_eq!(rig.drops(), [3]);
     assert_eq!(offer(&mut rig, 0), Verdict::Queued);
     assert_eq!(rig.drops(), [5]);
-    // No other is queued: the arriving one is the first.
+    // If no other is queued, the arriving packet is the first.
     assert_eq!(offer(&mut rig, 1), Verdict::Dropped);
     assert_eq!(rig.record.dropped, [(7, DropReason::Aqm)]);
 }
@@ -174,7 +174,7 @@ fn without_a_victim_one_drop_is_deferred() {
         let mut rig = from_queue(victim);
         offer_all(&mut rig, &[0; 7]);
         assert_eq!((rig.held(), rig.probe("drop_deferred")), (7, 1.0), "{victim}");
-        // Three in-profile arrivals found no victim; the first out packet goes, and only that one.
+        // Three in-profile arrivals found no victim. Only the first out-of-profile packet is dropped.
         assert_eq!(offer(&mut rig, 1), Verdict::Dropped);
         assert_eq!(rig.drops(), [7]);
         assert_eq!(rig.probe("drop_deferred"), 0.0);
