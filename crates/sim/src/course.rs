@@ -6,7 +6,6 @@
 //! - `{ trace = "file" }`: the same from a file.
 //! - `{ draw = ["2Mbit", "10Mbit"], every = "1s" }`: values drawn at random.
 
-use crate::engine::Schedule;
 use crate::trace::{self, QUANTUM};
 use forebay_core::config::require;
 use forebay_core::{Bytes, ConfigError, Duration, Rng, Time, file};
@@ -27,14 +26,60 @@ impl<T: Copy + PartialOrd + Serialize + DeserializeOwned + JsonSchema + 'static>
 /// How a value changes over time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Course<T> {
-    /// Not at all.
     Constant(T),
-    /// By schedule.
     Steps(Steps<T>),
-    /// As recorded.
     Trace(Trace),
-    /// At random.
     Draw(Draw<T>),
+}
+
+/// The values that a course has in one run.
+#[derive(Debug, Clone)]
+pub enum Schedule<T> {
+    /// One value.
+    Constant(T),
+    /// Values that hold from given times on, in order, the first from zero.
+    Steps {
+        steps: Vec<(Time, T)>,
+        /// Time after which the steps start again; None: the last value holds until the end.
+        period: Option<Duration>,
+    },
+}
+
+impl<T: Copy> Schedule<T> {
+    pub fn values(&self) -> Vec<T> {
+        match self {
+            Schedule::Constant(value) => vec![*value],
+            Schedule::Steps { steps, .. } => steps.iter().map(|(_, value)| *value).collect(),
+        }
+    }
+
+    pub fn at(&self, now: Time) -> T {
+        match self {
+            Schedule::Constant(value) => *value,
+            Schedule::Steps { .. } => self.span(now).0,
+        }
+    }
+
+    /// The value at `now`, and the time of the next step.
+    #[inline]
+    pub fn span(&self, now: Time) -> (T, Time) {
+        let (steps, period) = match self {
+            Schedule::Constant(value) => return (*value, Time::MAX),
+            Schedule::Steps { steps, period } => (steps, period),
+        };
+        let into = period.map_or(now.as_nanos(), |period| now.as_nanos() % period.as_nanos());
+        let next = steps.partition_point(|(from, _)| from.as_nanos() <= into);
+        let end = steps.get(next).map(|(from, _)| from.as_nanos());
+        let end = end.or(period.map(Duration::as_nanos));
+        let end = end.map_or(Time::MAX, |end| now + Duration::from_nanos(end - into));
+        (steps[next - 1].1, end)
+    }
+}
+
+impl<T: Copy + Ord> Schedule<T> {
+    pub fn least(&self) -> T {
+        self.values().into_iter().min().expect("a schedule has values")
+    }
 }
 
 /// Values from given times on.
@@ -52,9 +97,9 @@ pub struct Steps<T> {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Trace {
-    /// File with a time and a value on each line, such as `5s 2Mbit`. For a rate also a file of
-    /// recorded delivery opportunities, one time in ms a line (the format of mahimahi); it repeats.
-    /// A relative name starts from the scenario's folder.
+    /// File with a time and a value on each line, such as `5s 2Mbit`. For a link's rate also a file
+    /// of recorded delivery opportunities, one time in ms a line (the format of mahimahi); it
+    /// repeats. A relative name starts from the scenario's folder.
     #[schemars(extend("format" = "path"))]
     pub trace: String,
     /// Bytes that leave at each opportunity; above 0, at most 1GB. Default 1504B, as in mahimahi.
@@ -189,10 +234,7 @@ impl<T: Varies> Course<T> {
         }
     }
 
-    /// The largest value that it may have: the constant, or one of those that are written or in its file.
-    ///
-    /// # Errors
-    /// The file cannot be read; `field` is the course's path.
+    /// The largest value, which may be in its file.
     pub fn largest(&self, base: &Path, field: &str) -> Result<T, ConfigError> {
         let all = match self {
             Course::Draw(Draw { draw, .. }) => draw.clone(),
@@ -213,11 +255,8 @@ impl<T: Varies> Course<T> {
         }
     }
 
-    /// Checks the course of `field`; `check` is asked about each value. What is in a file is checked
-    /// when it is read.
-    ///
-    /// # Errors
-    /// What is wrong, with its path.
+    /// Checks the course at path `field`; `check` checks each value. Values in a file are checked when it is
+    /// read.
     pub fn check(
         &self,
         field: &str,
@@ -248,11 +287,8 @@ impl<T: Varies> Course<T> {
         }
     }
 
-    /// What holds when, for `span`: draws come from `rng`, files from `base`. `field` is the course's
-    /// path, and `check` is asked about each value of a file.
-    ///
-    /// # Errors
-    /// A file cannot be read, with its path.
+    /// The values for a run of length `span`, with draws from `rng`. File names are relative to `base`;
+    /// `field` is the path of the course, and `check` checks each value of a file.
     pub fn schedule(
         &self,
         rng: &mut Rng,
@@ -291,19 +327,13 @@ impl<T: Varies> Course<T> {
 
 impl Trace {
     /// The text of the file, which is relative to `base`; `field` is the path of the course.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub fn read(&self, base: &Path, field: &str) -> Result<String, ConfigError> {
         let path = base.join(&self.trace);
         let text = file::read_text(&path, trace::LARGEST).map_err(|error| error.to_string());
         self.in_file(base, field, text)
     }
 
-    /// `result` of reading the file, with the error as that of the file.
-    ///
-    /// # Errors
-    /// That of `result`.
+    /// `result`, with the file's name in the error.
     pub fn in_file<R>(
         &self,
         base: &Path,

@@ -1,7 +1,7 @@
-//! `kernel`: a queue discipline of Linux. A lab in virtual time has it, a simulation does not.
+//! `kernel`: a queue discipline of Linux, for labs in virtual time.
 //!
-//! A scenario with one is read, checked and explained like any other, and `forebay lab` passes the
-//! table to tc. The engine has no kernel, so a run that reaches it ends with an error.
+//! A scenario with one is read, checked and explained like any other, and `forebay lab` passes the table to
+//! tc. A simulation has no kernel, so its run ends with an error.
 
 use forebay_core::{
     Backlog, ConfigError, Context, Discipline, DropReason, Named, Packet, Setting, Time, Verdict,
@@ -89,7 +89,7 @@ impl Named for Kernel {
     }
 }
 
-/// Takes the place of a discipline that only a kernel has.
+/// Placeholder for a discipline of a kernel, in a simulation.
 struct Elsewhere;
 
 impl Discipline for Elsewhere {

@@ -1,8 +1,8 @@
 //! Scenarios on real packets: the same sources send, and the same meters measure.
 //!
-//! A lab makes gates of the scenario's links and hosts of its nodes. [`Live`] tells it who sends
-//! what and when ([`Live::next`], [`Live::completed`]), with the generators and random streams of a
-//! simulated run. The lab reports what it has seen, and [`Live`] summarises it with the keys and
+//! A lab makes gates of the scenario's links and hosts of its nodes. [`Live`] gives it the next datagram or
+//! transfer of each sender ([`Live::next`], [`Live::completed`]), from the generators and random streams of
+//! a simulated run. The lab reports packets and transfers, and [`Live`] summarises them with the keys and
 //! definitions of a simulated run.
 
 use crate::engine::UDP_HEADERS;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::io::{self, BufRead};
 
-/// What a source does next.
+/// The next step of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// It sends a datagram.
@@ -71,7 +71,7 @@ impl Live {
         &self.participants
     }
 
-    /// What sender `index` does next, at `after` or later. `after` is its start at the first call,
+    /// The next step of sender `index`, at `after` or later. `after` is its start at the first call,
     /// and then the time of its last step. None when it has ended.
     pub fn next(&mut self, index: usize, after: Time) -> Option<Step> {
         let Participant { generator, rng, stop, .. } = &mut self.participants[index];
@@ -147,7 +147,7 @@ impl Live {
         self.meters[index].retransmissions += segments;
     }
 
-    /// What the queue of link `name` did, by the recording in `input`. Its clock started at the
+    /// Adds the recording in `input` of the queue of link `name`. Its clock started at the
     /// scenario's time `began_ns`, which may be negative. `flows` says to which senders the flows
     /// of the recording belong. Lost packets count as theirs. Packets that leave count as delivered
     /// if the link is the last one of their path.
@@ -225,7 +225,7 @@ impl Live {
         Ok(())
     }
 
-    /// The summary and the tables. What the lab cannot see is null: waits in queues, one-way delays
+    /// The summary and the tables. Measures that the lab cannot see are null: waits in queues, one-way delays
     /// of TCP data, retransmission timeouts, and how losses of TCP data follow each other.
     pub fn finish(mut self) -> (Value, Vec<Table>) {
         let (from, until) = self.measured();
@@ -326,10 +326,11 @@ struct Queue {
     /// Packets and bytes sent while measured.
     sent: (u64, u64),
     points: Vec<QueuePoint>,
-    /// Counts of a point of the series.
+    /// Interval of the series.
     span: Duration,
+    /// Number of its points.
     count: usize,
-    /// End of the warm-up, until it has come.
+    /// End of the warm-up. None after it.
     from: Option<Time>,
 }
 
@@ -369,7 +370,7 @@ impl Queue {
     }
 }
 
-/// The next operation. None at the end, which may be anywhere if the gate was killed.
+/// The next operation. None at the end, which may be within one if the gate was killed.
 fn read<R: BufRead>(recording: &mut Recording<R>) -> io::Result<Option<(Time, Operation)>> {
     match recording.read() {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),

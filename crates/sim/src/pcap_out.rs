@@ -1,4 +1,4 @@
-//! Writes what a link carries as a packet capture, for Wireshark and similar programs.
+//! Writes the packets of a link as a capture, for Wireshark and similar programs.
 //!
 //! The format is pcap with nanoseconds since the beginning of the run (which programs show as times
 //! of 1970) and link type raw IP. Packets get the headers that they would have: IPv4 with addresses
@@ -12,6 +12,7 @@ use etherparse::{
     IpDscp, IpEcn, IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, UdpHeader, ip_number,
 };
 use forebay_core::Time;
+use forebay_core::tcp::Tcp;
 use forebay_tcp::AccEcnOption;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
@@ -29,54 +30,32 @@ const MAX_LEN: u32 = 65_535;
 
 static ZEROS: [u8; MAX_LEN as usize] = [0; MAX_LEN as usize];
 
-/// A packet as it is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// MSS in SYNs; readers only show it.
+const MSS: u16 = 1460;
+
+/// A packet to write.
+#[derive(Debug, Clone, Copy)]
 pub struct WrittenPacket {
-    /// When it was on the link.
     pub at: Time,
     /// Length of the IP packet in bytes.
     pub len: u32,
     /// DSCP and ECN, as in the IP header.
     pub tos: u8,
-    /// Node that it comes from; below 2^24.
+    /// Number of the sending node; below 2^24.
     pub from: u32,
-    /// Node that it goes to; below 2^24.
+    /// Number of the receiving node; below 2^24.
     pub to: u32,
     /// Flow; the same in both directions of a connection.
     pub flow: u32,
-    /// What it carries.
     pub transport: Transport,
 }
 
-/// What an IP packet carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Payload of an IP packet.
+#[derive(Debug, Clone, Copy)]
 pub enum Transport {
-    /// A UDP datagram.
     Udp,
-    /// A TCP segment.
-    Tcp(TcpFields),
-}
-
-/// Fields of a TCP header (RFC 9293, section 3.1). The payload is the rest of the IP length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TcpFields {
-    /// Sequence number.
-    pub seq: u32,
-    /// Acknowledgment number.
-    pub ack: u32,
-    /// Control bits as in the header: FIN 0x01, SYN 0x02, RST 0x04, PSH 0x08, ACK 0x10, URG 0x20,
-    /// ECE 0x40, CWR 0x80, AE 0x100.
-    pub flags: u16,
-    /// Receive window in bytes, already scaled.
-    pub window: u32,
-    /// Maximum segment size in bytes, in a SYN.
-    pub mss: u16,
-    /// TSval and TSecr (RFC 7323), if there are timestamps.
-    pub timestamps: Option<(u32, u32)>,
-    /// SACK blocks (RFC 2018), the first ones set.
-    pub sack: [Option<(u32, u32)>; 3],
-    /// AccECN option (RFC 9768), if there is one.
-    pub accecn: Option<AccEcnOption>,
+    /// A TCP header. The AccECN option (RFC 9768) is not one of its fields.
+    Tcp(Tcp, Option<AccEcnOption>),
 }
 
 /// Writes packets to `W`, which should be buffered.
@@ -87,9 +66,6 @@ pub struct PcapWriter<W: Write> {
 
 impl<W: Write> PcapWriter<W> {
     /// Begins a capture.
-    ///
-    /// # Errors
-    /// Those of `out`.
     pub fn new(mut out: W) -> io::Result<Self> {
         const RAW_IP: u32 = 101;
         out.write_all(&0xa1b2_3c4d_u32.to_le_bytes())?;
@@ -102,9 +78,6 @@ impl<W: Write> PcapWriter<W> {
     }
 
     /// Adds a packet.
-    ///
-    /// # Errors
-    /// Those of `out`.
     pub fn write(&mut self, packet: &WrittenPacket) -> io::Result<()> {
         let (source, destination) = (address(packet.from), address(packet.to));
         let mut ip = Ipv4Header {
@@ -119,8 +92,8 @@ impl<W: Write> PcapWriter<W> {
         };
         self.identification = self.identification.wrapping_add(1);
         match packet.transport {
-            Transport::Tcp(fields) => {
-                let mut tcp = tcp_header(&fields, port(packet.flow));
+            Transport::Tcp(fields, accecn) => {
+                let mut tcp = tcp_header(&fields, accecn, port(packet.flow));
                 let headers = IP_HEADER + tcp.header_len() as u32;
                 let len = packet.len.clamp(headers, MAX_LEN);
                 tcp.checksum = tcp
@@ -148,9 +121,6 @@ impl<W: Write> PcapWriter<W> {
     }
 
     /// Flushes `out`.
-    ///
-    /// # Errors
-    /// Those of flushing.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -188,19 +158,16 @@ fn zeros(len: u32) -> &'static [u8] {
     &ZEROS[..len as usize]
 }
 
-fn tcp_header(fields: &TcpFields, port: u16) -> TcpHeader {
+fn tcp_header(fields: &Tcp, accecn: Option<AccEcnOption>, port: u16) -> TcpHeader {
     let is = |bit: u16| fields.flags & bit != 0;
-    let syn = is(0x02);
-    // The window of a SYN is never scaled (RFC 7323, section 2.2).
-    let window = if syn { fields.window } else { fields.window >> WINDOW_SCALE };
-    let mut tcp = TcpHeader::new(port, port, fields.seq, window.min(0xffff) as u16);
+    let mut tcp = TcpHeader::new(port, port, fields.seq, fields.window);
     tcp.acknowledgment_number = fields.ack;
-    (tcp.fin, tcp.syn, tcp.rst, tcp.psh) = (is(0x01), syn, is(0x04), is(0x08));
+    (tcp.fin, tcp.syn, tcp.rst, tcp.psh) = (is(0x01), is(0x02), is(0x04), is(0x08));
     (tcp.ack, tcp.urg, tcp.ece, tcp.cwr) = (is(0x10), is(0x20), is(0x40), is(0x80));
     tcp.ns = is(0x100);
-    match fields.accecn {
+    match accecn {
         Some(accecn) => {
-            let raw = packed_options(fields, accecn, syn);
+            let raw = packed_options(fields, accecn, tcp.syn);
             tcp.set_options_raw(&raw).expect("at most 40 bytes of options");
         }
         None => set_options(&mut tcp, fields),
@@ -209,7 +176,7 @@ fn tcp_header(fields: &TcpFields, port: u16) -> TcpHeader {
 }
 
 /// Options in Linux's order and with its padding.
-fn set_options(tcp: &mut TcpHeader, fields: &TcpFields) {
+fn set_options(tcp: &mut TcpHeader, fields: &Tcp) {
     use TcpOptionElement::{
         MaximumSegmentSize, Noop, SelectiveAcknowledgement, SelectiveAcknowledgementPermitted,
         Timestamp, WindowScale,
@@ -221,7 +188,7 @@ fn set_options(tcp: &mut TcpHeader, fields: &TcpFields) {
         used += elements.len();
     };
     if tcp.syn {
-        add(&[MaximumSegmentSize(fields.mss)]);
+        add(&[MaximumSegmentSize(MSS)]);
     }
     match (tcp.syn, fields.timestamps) {
         (true, Some((value, echo))) => {
@@ -233,31 +200,31 @@ fn set_options(tcp: &mut TcpHeader, fields: &TcpFields) {
     }
     if tcp.syn {
         add(&[Noop, WindowScale(WINDOW_SCALE)]);
-    } else if let [Some(first), second, third] = fields.sack {
-        add(&[Noop, Noop, SelectiveAcknowledgement(first, [second, third, None])]);
+    } else if let [first, more @ ..] = fields.sack.as_slice() {
+        let more = [more.first().copied(), more.get(1).copied(), None];
+        add(&[Noop, Noop, SelectiveAcknowledgement(*first, more)]);
     }
     tcp.set_options(&options[..used]).expect("at most 40 bytes of options");
 }
 
 /// Options if there is an AccECN option: without gaps, because room is short.
-fn packed_options(fields: &TcpFields, accecn: AccEcnOption, syn: bool) -> Vec<u8> {
+fn packed_options(fields: &Tcp, accecn: AccEcnOption, syn: bool) -> Vec<u8> {
     let mut raw = Vec::with_capacity(40);
     if syn {
         raw.extend([2, 4]);
-        raw.extend(fields.mss.to_be_bytes());
+        raw.extend(MSS.to_be_bytes());
         raw.extend([4, 2, 3, 3, WINDOW_SCALE]);
     }
     if let Some((value, echo)) = fields.timestamps {
         raw.extend([8, 10]);
         [value, echo].iter().for_each(|stamp| raw.extend(stamp.to_be_bytes()));
     }
-    let blocks = fields.sack.iter().flatten();
-    if fields.sack[0].is_some() {
-        raw.extend([5, 2 + 8 * blocks.clone().count() as u8]);
+    let blocks = fields.sack.as_slice();
+    if !blocks.is_empty() {
+        raw.extend([5, 2 + 8 * blocks.len() as u8]);
     }
-    blocks.for_each(|&(start, end)| {
-        [start, end].iter().for_each(|edge| raw.extend(edge.to_be_bytes()));
-    });
+    let edges = blocks.iter().flat_map(|&(start, end)| [start, end]);
+    edges.for_each(|edge| raw.extend(edge.to_be_bytes()));
     let AccEcnOption { e0b, ceb, e1b, order, fields: count } = accecn;
     let counters = if order == 0 { [e0b, ceb, e1b] } else { [e1b, ceb, e0b] };
     raw.extend([172 + 2 * order, 2 + 3 * count]);
@@ -271,10 +238,17 @@ mod tests {
     use crate::pcap_in::{FiveTuple, read_capture};
     use etherparse::{Ipv4HeaderSlice, TcpHeaderSlice};
     use forebay_core::Duration;
+    use forebay_core::tcp::SackBlocks;
 
     fn packet(millis: u64, len: u32, transport: Transport) -> WrittenPacket {
         let at = Time::ZERO + Duration::from_millis(millis);
         WrittenPacket { at, len, tos: 0xba, from: 1, to: 258, flow: 3, transport }
+    }
+
+    fn sack(blocks: &[(u32, u32)]) -> SackBlocks {
+        let mut sack = SackBlocks::default();
+        blocks.iter().for_each(|(left, right)| sack.push(*left, *right));
+        sack
     }
 
     fn written(packets: &[WrittenPacket]) -> Vec<u8> {
@@ -285,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_the_same() {
-        let tcp = Transport::Tcp(TcpFields { flags: 0x10, ..TcpFields::default() });
+        let tcp = Transport::Tcp(Tcp { flags: 0x10, ..Tcp::default() }, None);
         let capture = read_capture(&written(&[
             packet(2, 1500, tcp),
             packet(3, 200, Transport::Udp),
@@ -311,17 +285,17 @@ mod tests {
 
     #[test]
     fn headers_are_those_of_the_segment() {
-        let fields = TcpFields {
+        let fields = Tcp {
             seq: 1_000_000,
             ack: 77,
             flags: 0x50,
-            window: 1_280_000,
+            window: 10_000,
             timestamps: Some((5, 6)),
-            sack: [Some((10, 20)), Some((30, 40)), None],
-            ..TcpFields::default()
+            sack: sack(&[(10, 20), (30, 40)]),
+            ..Tcp::default()
         };
         // 24-byte file header, 16-byte record header; options: 12 of timestamps, 20 of SACK.
-        let bytes = written(&[packet(0, 72, Transport::Tcp(fields))]);
+        let bytes = written(&[packet(0, 72, Transport::Tcp(fields, None))]);
         assert_eq!(bytes.len(), 24 + 16 + 72);
         let ip = Ipv4HeaderSlice::from_slice(&bytes[40..]).unwrap();
         assert_eq!(ip.header_checksum(), ip.to_header().calc_header_checksum());
@@ -338,15 +312,15 @@ mod tests {
 
     #[test]
     fn an_accecn_option_lies_close_to_the_others() {
-        let fields = TcpFields {
+        let fields = Tcp {
             flags: 0x150,
             timestamps: Some((5, 6)),
-            sack: [Some((10, 20)), None, None],
-            accecn: Some(AccEcnOption { e0b: 1, ceb: 0x01_0203, e1b: 1448, order: 1, fields: 2 }),
-            ..TcpFields::default()
+            sack: sack(&[(10, 20)]),
+            ..Tcp::default()
         };
+        let accecn = AccEcnOption { e0b: 1, ceb: 0x01_0203, e1b: 1448, order: 1, fields: 2 };
         // 10 of timestamps, 10 of SACK, 8 of the option.
-        let bytes = written(&[packet(0, 68, Transport::Tcp(fields))]);
+        let bytes = written(&[packet(0, 68, Transport::Tcp(fields, Some(accecn)))]);
         assert_eq!(bytes.len(), 24 + 16 + 68);
         let tcp = TcpHeaderSlice::from_slice(&bytes[60..]).unwrap();
         assert!(tcp.ns() && tcp.ece() && !tcp.cwr());
@@ -365,8 +339,8 @@ mod tests {
             }
             sum
         };
-        let fields = TcpFields { seq: 9, flags: 0x12, mss: 1460, ..TcpFields::default() };
-        let bytes = written(&[packet(0, 552, Transport::Tcp(fields))]);
+        let fields = Tcp { seq: 9, flags: 0x12, ..Tcp::default() };
+        let bytes = written(&[packet(0, 552, Transport::Tcp(fields, None))]);
         assert_eq!(sum(&bytes[40..60], 0), 0xffff);
         // Pseudo-header: addresses 10.0.0.1 and 10.0.1.2, protocol 6, length 532.
         let pseudo = 0x0a00 + 0x0001 + 0x0a00 + 0x0102 + 6 + 532;
@@ -375,12 +349,11 @@ mod tests {
 
     #[test]
     fn a_syn_with_everything_and_the_longest_acknowledgment_fit() {
-        let sack = [Some((1, 2)); 3];
-        let longest =
-            TcpFields { flags: 0x10, timestamps: Some((1, 2)), sack, ..TcpFields::default() };
-        let syn = TcpFields { flags: 0x02, mss: 1460, ..longest };
+        let sack = sack(&[(1, 2); 3]);
+        let longest = Tcp { flags: 0x10, timestamps: Some((1, 2)), sack, ..Tcp::default() };
+        let syn = Tcp { flags: 0x02, ..longest };
         for (fields, len) in [(longest, 80), (syn, 60)] {
-            let bytes = written(&[packet(0, 40, Transport::Tcp(fields))]);
+            let bytes = written(&[packet(0, 40, Transport::Tcp(fields, None))]);
             assert_eq!(bytes.len(), 40 + len);
         }
     }

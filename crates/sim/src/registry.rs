@@ -1,4 +1,4 @@
-//! Everything that a scenario can name, as a value.
+//! The registry of all parts that a scenario can name.
 
 use crate::traffic::{self, Generator};
 use forebay_core::{ConfigError, Discipline, Entry, Family, Named, Registry as Parts};
@@ -26,8 +26,7 @@ pub struct Registry {
     pub markers: Parts<dyn Marker>,
     /// Boxes in front of links.
     pub boxes: Parts<dyn Middlebox>,
-    /// SHA-256, in hexadecimal digits, of the plug-ins that are in the registry, by the path that a
-    /// scenario uses for them.
+    /// SHA-256, in hexadecimal digits, of the plug-ins in the registry, by their paths in scenarios.
     pub plugins: BTreeMap<String, String>,
 }
 
@@ -52,34 +51,22 @@ macro_rules! of_disciplines {
 
 of_disciplines!(Discipline, Classify, Admit, Schedule);
 
-impl Nameable for Generator {
-    fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError> {
-        registry.sources.join(entry)
-    }
+macro_rules! of_parts {
+    ($($family:ty: $parts:ident),+ $(,)?) => {$(
+        impl Nameable for $family {
+            fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError> {
+                registry.$parts.join(entry)
+            }
+        }
+    )+};
 }
 
-impl Nameable for dyn CongestionController {
-    fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError> {
-        registry.controls.join(entry)
-    }
-}
-
-impl Nameable for Stack {
-    fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError> {
-        registry.stacks.join(entry)
-    }
-}
-
-impl Nameable for dyn Marker {
-    fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError> {
-        registry.markers.join(entry)
-    }
-}
-
-impl Nameable for dyn Middlebox {
-    fn join(registry: &mut Registry, entry: Entry<Self>) -> Result<(), ConfigError> {
-        registry.boxes.join(entry)
-    }
+of_parts! {
+    Generator: sources,
+    dyn CongestionController: controls,
+    Stack: stacks,
+    dyn Marker: markers,
+    dyn Middlebox: boxes,
 }
 
 impl Registry {

@@ -56,8 +56,8 @@ struct Flows<'a>(&'a Summary<'a>);
 impl Serialize for Flows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Summary { world, names, seconds, .. } = self.0;
-        serializer.collect_seq(world.user_meters().iter().enumerate().map(|(id, user)| {
-            let class = &world.classes()[user.class as usize].name;
+        serializer.collect_seq(world.measures().users.iter().enumerate().map(|(id, user)| {
+            let class = &world.measures().classes[user.class as usize].name;
             flow_summary(id, user, &names[user.traffic as usize], class, *seconds)
         }))
     }
@@ -72,7 +72,7 @@ pub fn summary<'a>(scenario: &Scenario, seed: u64, world: &'a mut World) -> Summ
     let (fingerprint, events, packets) = world.counts();
     let mut links = Map::new();
     let mut queues = Map::new();
-    let series = world.series().clone();
+    let series = world.measures().series.clone();
     let measured = series.time.partition_point(|end| *end <= from.as_secs_f64());
     for (link, series) in world.links_mut().iter_mut().zip(&series.links) {
         let bits = link.port().capacity().bits_between(from, until);
@@ -85,13 +85,14 @@ pub fn summary<'a>(scenario: &Scenario, seed: u64, world: &'a mut World) -> Summ
     let world = &*world;
     let mut boxes = Map::new();
     for placed in world.boxes() {
-        let name = world.link_name(placed.link).to_owned();
+        let name = world.link(placed.link as usize).name.clone();
         boxes.insert(name, box_summary(placed));
     }
-    let everyone: Vec<_> = world.user_meters().iter().collect();
+    let measures = world.measures();
+    let everyone: Vec<_> = measures.users.iter().collect();
     let mut classes = Map::new();
     let narrowest = scenario.narrowest(&|link| number(&links[link]["capacity_bps"]));
-    for (index, class) in world.classes().iter().enumerate() {
+    for (index, class) in measures.classes.iter().enumerate() {
         let members = everyone.iter().copied().filter(|user| user.class == index as u32);
         let members: Vec<_> = members.collect();
         let most = members.iter().map(|user| narrowest[user.traffic as usize]);
@@ -114,7 +115,7 @@ pub fn summary<'a>(scenario: &Scenario, seed: u64, world: &'a mut World) -> Summ
         "queues": queues,
         "boxes": boxes,
         "classes": classes,
-        "system": system_summary(world.classes(), &everyone, seconds),
+        "system": system_summary(&measures.classes, &everyone, seconds),
     });
     let Value::Object(mut head) = head else { unreachable!("it is an object") };
     if !scenario.table().plugins.is_empty() {
@@ -126,7 +127,7 @@ pub fn summary<'a>(scenario: &Scenario, seed: u64, world: &'a mut World) -> Summ
     Summary { head, world, names: scenario.traffic_names(), seconds }
 }
 
-/// What the stations did, and over which hops data were sent.
+/// Counts of the stations, and of the hops between them.
 fn wireless_summary(network: &Network, from: Time, until: Time) -> Value {
     let seconds = (until - from).as_secs_f64();
     let mut stations = Map::new();
@@ -394,7 +395,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 pub fn tables(scenario: &Scenario, world: &mut World) -> Vec<Table> {
     let scenario = scenario.last();
     let mut tables = Vec::new();
-    let series = world.series().clone();
+    let series = world.measures().series.clone();
     let mut ends = series.time.clone();
     for (link, series) in world.links_mut().iter().zip(&series.links) {
         let [mut queue, delay] = queue_tables(&link.name, &ends, &series.points, &link.meter);
@@ -409,7 +410,8 @@ pub fn tables(scenario: &Scenario, world: &mut World) -> Vec<Table> {
     let mut begin = 0.0;
     let spans: Vec<f64> =
         ends.iter_mut().map(|end| *end - std::mem::replace(&mut begin, *end)).collect();
-    for (class, points) in world.classes().iter().zip(&series.classes) {
+    let measures = world.measures();
+    for (class, points) in measures.classes.iter().zip(&series.classes) {
         let rate = |(point, span): (&ClassPoint, &f64)| point.bytes as f64 * 8.0 / span;
         let rates = points.iter().zip(&spans).map(rate).collect();
         let [mut rates, delays] = class_tables(class, &series.time, rates);
@@ -418,24 +420,21 @@ pub fn tables(scenario: &Scenario, world: &mut World) -> Vec<Table> {
         rates.columns.push(column("cwnd_bytes", points.iter().map(ClassPoint::cwnd).collect()));
         tables.extend([rates, delays]);
     }
-    if world.flow_series().is_none() && world.transfers().is_none() {
+    if measures.flow_series.is_none() && measures.transfers.is_none() {
         return tables;
     }
     for (entry, name) in scenario.traffic_names().into_iter().enumerate() {
-        let users = world.user_meters().iter().enumerate();
-        let users = users.filter(|(_, user)| user.traffic == entry as u32);
-        let flows: Vec<usize> = users.map(|(flow, _)| flow).collect();
+        let is_own = |flow: usize| measures.users[flow].traffic == entry as u32;
+        let flows: Vec<usize> = (0..measures.users.len()).filter(|flow| is_own(*flow)).collect();
         let Some(first) = flows.first() else { continue };
-        let class = world.classes()[world.user_meters()[*first].class as usize].name.clone();
+        let class = measures.classes[measures.users[*first].class as usize].name.clone();
         let labels = vec![("class", class), ("traffic", name)];
-        if let Some(series) = world.flow_series() {
-            let columns = flow_series(series, &flows, &world.series().time, &spans);
+        if let Some(series) = &measures.flow_series {
+            let columns = flow_series(series, &flows, &measures.series.time, &spans);
             tables.push(Table { name: "flow_series", labels: labels.clone(), columns });
         }
-        if let Some(log) = world.transfers() {
-            let own =
-                |row: &&TransferRow| world.user_meters()[row.flow as usize].traffic == entry as u32;
-            let columns = transfers(log.rows().iter().filter(own));
+        if let Some(log) = &measures.transfers {
+            let columns = transfers(log.rows().iter().filter(|row| is_own(row.flow as usize)));
             tables.push(Table { name: "transfers", labels, columns });
         }
     }

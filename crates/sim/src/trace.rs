@@ -1,12 +1,13 @@
-//! Traces: recorded courses of a link.
+//! Traces: recorded courses.
 //!
-//! **Delivery opportunities**, in the format of mahimahi. Each line is a whole number of milliseconds since the beginning, and one opportunity to deliver
-//! up to 1504 bytes (mahimahi's packets: 1500 and the 4 of its tunnel). Several lines may be equal,
-//! and none is smaller than the one before. The trace repeats after its last line's time.
+//! **Delivery opportunities**, in the format of mahimahi. Each line is a whole number of milliseconds since
+//! the beginning, and one opportunity to deliver up to 1504 bytes (mahimahi's packets: 1500 and the 4 of
+//! its tunnel). Several lines may be equal, and none is smaller than the one before. The trace repeats
+//! after its last line's time.
 //! Source: R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015,
 //! section 4 (link emulation).
 //!
-//! **Steps**: each line has a time and the value that holds from then on, such as `5s 2Mbit`.
+//! **Steps**: each line has a time and the value from then on, such as `5s 2Mbit`.
 
 use forebay_core::{Capacity, Duration, Time, config};
 use serde::de::DeserializeOwned;

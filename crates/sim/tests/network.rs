@@ -212,7 +212,7 @@ fn a_capture_of_a_run_reads_back() {
     world.advance(1000).unwrap();
     assert!(!file.exists(), "a run under way leaves nothing that looks whole");
     complete(&mut world);
-    let sent = world.links_mut()[0].sent.0;
+    let sent = world.link(0).sent.0;
     let capture = read_capture(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!(capture.packets.len() as u64, sent);
     std::fs::remove_dir_all(&folder).unwrap();
@@ -264,7 +264,7 @@ fn each_hop_of_a_parking_lot_records_in_a_file_of_its_own() {
     complete(&mut world);
     for (index, hop) in ["hop1", "hop2"].iter().enumerate() {
         let bytes = std::fs::read(folder.join(format!("made/lot-{hop}.pcap"))).unwrap();
-        let sent = world.links_mut()[2 * index].sent.0;
+        let sent = world.link(2 * index).sent.0;
         assert!(sent > 0);
         assert_eq!(read_capture(&bytes).unwrap().packets.len() as u64, sent, "{hop}");
     }

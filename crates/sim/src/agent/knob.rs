@@ -1,4 +1,4 @@
-//! What an agent sets: numeric parameters of a discipline or of a congestion control.
+//! Parameters that an agent sets: numbers of a discipline or of a congestion control.
 
 use crate::scenario::path;
 use forebay_core::ConfigError;
@@ -41,7 +41,7 @@ impl Knobs {
         let mut knobs = Knobs { block, ranges: Vec::with_capacity(ranges.len()) };
         for range in ranges {
             let at = |error: ConfigError| ConfigError::new(&range.path, error.message);
-            // A value that is whole only if the ends are: those who count packets refuse it.
+            // Not a whole number, whatever the ends are: parameters that count packets refuse it.
             let between = range.low + (range.high - range.low) * 0.381_966;
             let mut trial = knobs.block.clone();
             let pointer = path::set(&mut trial, &range.path, Value::Null).map_err(at)?;
@@ -69,8 +69,7 @@ impl Knobs {
         self.ranges.is_empty()
     }
 
-    /// The table after these actions: one for each parameter, from -1 to 1, to which others are
-    /// limited.
+    /// The table after `actions`, one for each parameter; they are limited to -1 to 1.
     pub fn turn(&mut self, actions: &[f32]) -> &Value {
         for ((range, pointer, whole), action) in self.ranges.iter().zip(actions) {
             let share = f64::midpoint(f64::from(action.clamp(-1.0, 1.0)), 1.0);
@@ -79,7 +78,7 @@ impl Knobs {
             } else {
                 range.low + share * (range.high - range.low)
             };
-            // Rounded, it may lie beyond an end.
+            // By rounding errors it may lie beyond an end.
             let value = value.clamp(range.low, range.high);
             set(&mut self.block, pointer, written(range, value, *whole));
         }

@@ -24,19 +24,19 @@ use std::sync::Arc;
 /// An agent, with all defaults filled in.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Agent {
-    /// What it controls.
+    /// The queue or the flows that it controls.
     pub place: Place,
     /// Time from one action to the next.
     pub step: Duration,
     /// The parameters that it sets.
     pub actions: Vec<Range>,
-    /// What it observes.
+    /// Its observations, in order.
     pub observations: Vec<Seen>,
-    /// What its reward is made of.
+    /// Its reward: a sum of observations, each times a weight.
     pub reward: Vec<(Seen, f64)>,
 }
 
-/// What an agent controls.
+/// The place of an agent.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
@@ -47,7 +47,7 @@ pub enum Place {
 }
 
 impl Agent {
-    /// Reads it from plain values.
+    /// Reads an agent from plain values.
     ///
     /// # Errors
     /// What is wrong, with its place and the remedy.
@@ -157,7 +157,7 @@ impl Episode {
         self.act(actions)?;
         let from = self.world.now();
         let until = from + self.agent.step;
-        // The counts begin anew when the warm-up ends.
+        // The world's counts begin again when the warm-up ends.
         let (warm, _) = self.world.measured();
         if from < warm && until >= warm {
             self.advance(Time::from_nanos(warm.as_nanos() - 1))?;
@@ -206,5 +206,5 @@ impl Episode {
     }
 }
 
-/// Number of events between two checks whether the time is reached.
+/// Events that are handled before the time is checked again: all.
 const SLICE: u64 = 1 << 40;

@@ -1,6 +1,6 @@
-//! How the parameters of agents reach the world, and where their observations come from.
+//! Posts of agents: where they set parameters, and from where they observe.
 
-use super::seen::{FlowCounts, FlowStep, LinkCounts, LinkStep, Open};
+use super::seen::{Counts, FlowStep, LinkStep, Open};
 use super::{Knobs, Range, Seen};
 use crate::engine::{RunError, World};
 use crate::scenario::{Flows, QueuePlace, Scenario};
@@ -11,27 +11,24 @@ use std::sync::Arc;
 
 /// One agent at a link's queue, or one at each flow of a traffic entry.
 pub enum Post {
-    /// At a queue.
     Queue {
-        /// The place where the queue is built.
         place: QueuePlace,
-        /// The parameters that are set.
         knobs: Knobs,
-        /// Counts at the end of the last step, and the present ones.
-        before: LinkCounts,
-        so_far: LinkCounts,
-        /// Mean waiting time of the last packets that left.
+        /// Counts at the end of the last step.
+        before: Counts,
         sojourn_ms: f64,
     },
-    /// At flows.
-    Senders { flows: Flows, senders: Vec<Sender> },
+    Senders {
+        flows: Flows,
+        senders: Vec<Sender>,
+    },
 }
 
 /// The agent of a flow.
 pub struct Sender {
     knobs: Knobs,
-    before: FlowCounts,
-    so_far: FlowCounts,
+    /// Counts at the end of the last step.
+    before: Counts,
     srtt_ms: f64,
 }
 
@@ -53,8 +50,7 @@ impl Post {
             );
             return Err(ConfigError::new("actions", message));
         }
-        let (before, so_far) = Default::default();
-        Ok(Post::Queue { place, knobs, before, so_far, sojourn_ms: 0.0 })
+        Ok(Post::Queue { place, knobs, before: Counts::default(), sojourn_ms: 0.0 })
     }
 
     /// At the flows of the traffic entry `name`.
@@ -78,13 +74,12 @@ impl Post {
                 control.name()
             )
         })?;
-        let (before, so_far) = Default::default();
-        let sender = |_| Sender { knobs: knobs.clone(), before, so_far, srtt_ms: 0.0 };
+        let before = Counts::default();
+        let sender = |_| Sender { knobs: knobs.clone(), before, srtt_ms: 0.0 };
         let senders = flows.users.clone().map(sender).collect();
         Ok(Post::Senders { flows, senders })
     }
 
-    /// Number of agents.
     pub fn agents(&self) -> usize {
         match self {
             Post::Queue { .. } => 1,
@@ -119,24 +114,22 @@ impl Post {
         }
     }
 
-    /// The world's counts start again at zero. The old ones are kept.
+    /// The world's counts are about to start again at zero: keeps what was counted until now.
     pub fn pause(&mut self, world: &World) {
         match self {
-            Post::Queue { place, before, so_far, .. } => {
-                *so_far = LinkCounts::of(world.link(place.link)).since(before);
-                *before = LinkCounts::default();
+            Post::Queue { place, before, .. } => {
+                *before = before.since(&Counts::of_link(world.link(place.link)));
             }
             Post::Senders { flows, senders } => {
                 for (sender, user) in senders.iter_mut().zip(flows.users.clone()) {
-                    let now = FlowCounts::of(&world.user_meters()[user as usize]);
-                    sender.so_far = now.since(&sender.before);
-                    sender.before = FlowCounts::default();
+                    let now = Counts::of_flow(&world.measures().users[user as usize]);
+                    sender.before = sender.before.since(&now);
                 }
             }
         }
     }
 
-    /// Returns for every agent in turn what has happened in the last `span`.
+    /// Shows every agent in turn its observations of the last `span`.
     pub fn see(
         &mut self,
         world: &World,
@@ -144,10 +137,10 @@ impl Post {
         mut show: impl FnMut(usize, &mut dyn FnMut(Seen) -> f64),
     ) {
         match self {
-            Post::Queue { place, before, so_far, sojourn_ms, .. } => {
+            Post::Queue { place, before, sojourn_ms, .. } => {
                 let link = world.link(place.link);
-                let now = LinkCounts::of(link);
-                let counts = now.since(before) + std::mem::take(so_far);
+                let now = Counts::of_link(link);
+                let counts = now.since(before);
                 *before = now;
                 let mut step = LinkStep { counts, span, sojourn_ms };
                 show(0, &mut |what| step.see(what, link, world.now()));
@@ -160,8 +153,8 @@ impl Post {
                 }
                 for (number, (sender, open)) in senders.iter_mut().zip(open).enumerate() {
                     let user = flows.users.start as usize + number;
-                    let now = FlowCounts::of(&world.user_meters()[user]);
-                    let counts = now.since(&sender.before) + std::mem::take(&mut sender.so_far);
+                    let now = Counts::of_flow(&world.measures().users[user]);
+                    let counts = now.since(&sender.before);
                     sender.before = now;
                     let srtt_ms = &mut sender.srtt_ms;
                     let mut step = FlowStep { counts, span, open, srtt_ms };

@@ -1,85 +1,82 @@
-//! What an agent observes of a step, as differences of counts.
+//! Observations of an agent: differences of counts over a step, and the state at its end.
 
 use super::Seen;
 use crate::engine::Link;
 use crate::measure::UserMeter;
 use forebay_core::{Duration, Time};
 use forebay_tcp::Sender;
-use std::ops::Add;
 
-/// What a link has counted since its measurement began.
+/// Counts of a link or of a flow since its measurement began; a flow has only some of them.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct LinkCounts {
+pub struct Counts {
     arrived: u64,
-    sent: (u64, u64),
+    sent: u64,
+    bytes: u64,
     dropped: u64,
     marked: u64,
-    waits: (u64, u128),
+    waits: u64,
+    wait_ns: u64,
 }
 
-impl LinkCounts {
-    /// The present counts of `link`.
-    pub fn of(link: &Link) -> Self {
+impl Counts {
+    pub fn of_link(link: &Link) -> Self {
         let meter = &link.meter;
-        LinkCounts {
+        Counts {
             arrived: meter.offered.iter().sum(),
-            sent: link.sent,
+            sent: link.sent.0,
+            bytes: link.sent.1,
             dropped: meter.dropped_total(),
             marked: meter.marked,
-            waits: (meter.delay.count(), meter.delay.total()),
+            waits: meter.delay.count(),
+            wait_ns: meter.delay.total() as u64,
         }
     }
 
-    /// What has been counted since `before`.
-    pub fn since(&self, before: &LinkCounts) -> LinkCounts {
-        LinkCounts {
-            arrived: self.arrived - before.arrived,
-            sent: (self.sent.0 - before.sent.0, self.sent.1 - before.sent.1),
-            dropped: self.dropped - before.dropped,
-            marked: self.marked - before.marked,
-            waits: (self.waits.0 - before.waits.0, self.waits.1 - before.waits.1),
-        }
+    pub fn of_flow(meter: &UserMeter) -> Self {
+        let UserMeter { bytes, dropped, marked, .. } = *meter;
+        Counts { bytes, dropped, marked, ..Counts::default() }
     }
-}
 
-impl Add for LinkCounts {
-    type Output = LinkCounts;
-    fn add(self, other: LinkCounts) -> LinkCounts {
-        LinkCounts {
-            arrived: self.arrived + other.arrived,
-            sent: (self.sent.0 + other.sent.0, self.sent.1 + other.sent.1),
-            dropped: self.dropped + other.dropped,
-            marked: self.marked + other.marked,
-            waits: (self.waits.0 + other.waits.0, self.waits.1 + other.waits.1),
+    /// What has been counted since `before`. Differences wrap: counts that begin again at zero go on
+    /// from the negative of what was counted until then.
+    pub fn since(&self, before: &Counts) -> Counts {
+        Counts {
+            arrived: self.arrived.wrapping_sub(before.arrived),
+            sent: self.sent.wrapping_sub(before.sent),
+            bytes: self.bytes.wrapping_sub(before.bytes),
+            dropped: self.dropped.wrapping_sub(before.dropped),
+            marked: self.marked.wrapping_sub(before.marked),
+            waits: self.waits.wrapping_sub(before.waits),
+            wait_ns: self.wait_ns.wrapping_sub(before.wait_ns),
         }
     }
 }
 
 /// A link after a step.
 pub struct LinkStep<'a> {
-    /// What was counted in the step.
-    pub counts: LinkCounts,
+    /// Counts of the step.
+    pub counts: Counts,
     /// Length of the step.
     pub span: Duration,
-    /// The mean waiting time of the last packets that left, in ms.
+    /// Mean waiting time in ms of the packets that left in the last step with any.
     pub sojourn_ms: &'a mut f64,
 }
 
 impl LinkStep<'_> {
-    /// The observation. Those of senders are 0.
+    /// The observation `what`; 0 if it is one of senders.
     pub fn see(&mut self, what: Seen, link: &Link, now: Time) -> f64 {
-        let LinkCounts { arrived, sent, dropped, marked, waits } = self.counts;
+        let Counts { arrived, sent, bytes, dropped, marked, waits, wait_ns } = self.counts;
         let seconds = self.span.as_secs_f64();
         let rate = || link.port().capacity().rate(now).bps() as f64;
         let share = |count: u64| if arrived > 0 { count as f64 / arrived as f64 } else { 0.0 };
         let utilization = || {
             let rate = rate();
-            if rate > 0.0 { sent.1 as f64 * 8.0 / seconds / rate } else { 0.0 }
+            if rate > 0.0 { bytes as f64 * 8.0 / seconds / rate } else { 0.0 }
         };
         match what {
             Seen::SojournMs => {
-                if waits.0 > 0 {
-                    *self.sojourn_ms = waits.1 as f64 / waits.0 as f64 * 1e-6;
+                if waits > 0 {
+                    *self.sojourn_ms = wait_ns as f64 / waits as f64 * 1e-6;
                 }
                 *self.sojourn_ms
             }
@@ -90,8 +87,8 @@ impl LinkStep<'_> {
                 if rate > 0.0 { bits / rate * 1e3 } else { 0.0 }
             }
             Seen::ArrivalPps => arrived as f64 / seconds,
-            Seen::DeparturePps => sent.0 as f64 / seconds,
-            Seen::DepartureBps => sent.1 as f64 * 8.0 / seconds,
+            Seen::DeparturePps => sent as f64 / seconds,
+            Seen::DepartureBps => bytes as f64 * 8.0 / seconds,
             Seen::Dropped => dropped as f64,
             Seen::Marked => marked as f64,
             Seen::DropShare => share(dropped),
@@ -104,45 +101,10 @@ impl LinkStep<'_> {
     }
 }
 
-/// All logarithms of smaller shares, and of fewer Mbit/s, are equal.
+/// Least share, and least number of Mbit/s, of which a logarithm is taken.
 const LEAST: f64 = 0.01;
 
-/// What a flow has counted since the measurement began.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct FlowCounts {
-    bytes: u64,
-    dropped: u64,
-    marked: u64,
-}
-
-impl FlowCounts {
-    /// The present counts of `meter`.
-    pub fn of(meter: &UserMeter) -> Self {
-        FlowCounts { bytes: meter.bytes, dropped: meter.dropped, marked: meter.marked }
-    }
-
-    /// What has been counted since `before`.
-    pub fn since(&self, before: &FlowCounts) -> FlowCounts {
-        FlowCounts {
-            bytes: self.bytes - before.bytes,
-            dropped: self.dropped - before.dropped,
-            marked: self.marked - before.marked,
-        }
-    }
-}
-
-impl Add for FlowCounts {
-    type Output = FlowCounts;
-    fn add(self, other: FlowCounts) -> FlowCounts {
-        FlowCounts {
-            bytes: self.bytes + other.bytes,
-            dropped: self.dropped + other.dropped,
-            marked: self.marked + other.marked,
-        }
-    }
-}
-
-/// The connections of a flow that are open.
+/// Open connections of a flow: sums over them, windows in segments.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Open {
     count: u32,
@@ -152,7 +114,6 @@ pub struct Open {
 }
 
 impl Open {
-    /// Counts one more connection.
     pub fn add(&mut self, sender: &Sender) {
         let mss = sender.mss() as f64;
         self.count += 1;
@@ -164,18 +125,18 @@ impl Open {
 
 /// A flow after a step.
 pub struct FlowStep<'a> {
-    /// What was counted in the step.
-    pub counts: FlowCounts,
+    /// Counts of the step.
+    pub counts: Counts,
     /// Length of the step.
     pub span: Duration,
     /// Its open connections at the end.
     pub open: Open,
-    /// The mean of their smoothed round-trip times in ms. Without connections, the last one.
+    /// Mean of their smoothed round-trip times in ms; without connections, the last one.
     pub srtt_ms: &'a mut f64,
 }
 
 impl FlowStep<'_> {
-    /// The observation. Those of links are 0.
+    /// The observation `what`; 0 if it is one of links.
     pub fn see(&mut self, what: Seen) -> f64 {
         let throughput = self.counts.bytes as f64 * 8.0 / self.span.as_secs_f64();
         match what {

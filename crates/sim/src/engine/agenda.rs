@@ -1,42 +1,39 @@
-//! The agenda: events, given back in the order of their keys.
+//! The agenda: events in the order of their keys.
 
 use super::calendar::{Calendar, Timed};
 use super::event::{Event, Key};
 use forebay_core::Time;
 
-/// An agenda: events in the order of their keys.
+/// Events in the order of their keys.
 ///
-/// The earliest ones lie in order in a small ring: there are few entries (one a pipe, a busy link or a
-/// timer, never one a packet), so that most agendas need no more, and a new entry is mostly either
-/// the first of all or far ahead, so that few have to make room for it. The rest is in a calendar queue.
+/// The earliest ones are sorted in a small ring, the others are in a calendar queue. Most agendas fit
+/// into the ring: they have one entry for each pipe, busy link or timer, not for each packet. A new
+/// entry is mostly either the first of all or among the last, so few entries have to move for it.
 #[derive(Debug)]
 pub struct Agenda {
-    /// Entry i is at place `head + i`, modulo the length; all come before those of `later`.
+    /// Entry i is at place `head + i`, modulo the length. All come before those of `later`.
     soon: [Entry; SOON],
     head: usize,
     len: usize,
     later: Calendar<Entry, SLOT_BITS>,
 }
 
-/// An event, and when it is due.
 pub type Entry = (Key, Event);
 
 impl Timed for Entry {
-    #[inline]
     fn time(&self) -> Time {
         self.0.time
     }
 
-    #[inline]
     fn precedes(&self, other: &Self) -> bool {
         self.0.precedes(other.0)
     }
 }
 
 const SOON: usize = 32;
-/// So many of the earliest there are at least, so that who is to come is known.
+/// Least number of entries in the ring if there are more in the calendar: prefetching looks ahead.
 const FEW: usize = 8;
-/// Slots of 2^18 ns: all together are a second, which most timers are within.
+/// Slots of 2^18 ns. All together are a second, longer than most timers.
 const SLOT_BITS: u32 = 18;
 
 impl Default for Agenda {
@@ -46,29 +43,25 @@ impl Default for Agenda {
 }
 
 impl Agenda {
-    /// An entry of nothing, at the end of time.
+    /// An entry after all others, for no event.
     pub const NOTHING: Entry = (Key::NEVER, Event::Sample);
 
-    /// The first entry; one of nothing, if there is none.
+    /// The first entry, or [`Agenda::NOTHING`].
     #[inline(always)]
     pub fn first_or_nothing(&self) -> &Entry {
-        // What the ring has where it begins is nothing if it is empty.
+        // An empty ring has `NOTHING` at its head.
         &self.soon[self.head % SOON]
     }
 
-    /// The first entry.
-    #[inline]
     pub fn first(&self) -> Option<&Entry> {
         if self.len > 0 { Some(&self.soon[self.head % SOON]) } else { None }
     }
 
-    /// The event after `count` others, if it is among the earliest.
-    #[inline]
+    /// The event after `count` others, if it is in the ring.
     pub fn after(&self, count: usize) -> Option<Event> {
         (count < self.len).then(|| self.soon[(self.head + count) % SOON].1)
     }
 
-    /// Adds an entry.
     #[inline]
     pub fn push(&mut self, key: Key, event: Event) {
         if self.later.is_empty() && self.len < SOON {
@@ -78,7 +71,7 @@ impl Agenda {
         }
     }
 
-    /// Takes the first entry away.
+    /// Removes the first entry.
     #[inline]
     pub fn pop(&mut self) {
         self.head = (self.head + 1) % SOON;
@@ -88,7 +81,7 @@ impl Agenda {
         }
     }
 
-    /// Takes the first entry away and adds another.
+    /// Removes the first entry and adds another.
     #[inline(always)]
     pub fn replace_first(&mut self, key: Key, event: Event) {
         if !self.later.is_empty() {
@@ -112,7 +105,7 @@ impl Agenda {
         self.push(key, event);
     }
 
-    /// Takes away all entries but those of events that `stays` answers true for.
+    /// Removes all entries whose events do not stay.
     pub fn retain(&mut self, stays: impl Fn(Event) -> bool) {
         let mut entries = Vec::new();
         while let Some(&entry) = self.first() {
@@ -124,7 +117,7 @@ impl Agenda {
         }
     }
 
-    /// Puts an entry among the earliest, which have room.
+    /// Adds an entry to the ring, which has room.
     #[inline]
     fn insert(&mut self, key: Key, event: Event) {
         if self.len > 0 && key.precedes(self.soon[self.head % SOON].0) {
@@ -133,7 +126,7 @@ impl Agenda {
             self.len += 1;
             return;
         }
-        // The first one, if there is one, stays where it is.
+        // It does not come before the first one.
         let mut place = self.head + self.len;
         self.len += 1;
         while place > self.head + 1 {
@@ -147,7 +140,7 @@ impl Agenda {
         self.soon[place % SOON] = (key, event);
     }
 
-    /// Adds an entry where the ring is full, or not all.
+    /// Adds an entry when the ring is full, or the calendar has entries.
     #[inline(never)]
     fn push_to_many(&mut self, key: Key, event: Event) {
         if self.later.first().is_some_and(|first| !key.precedes(first.0)) {
@@ -164,7 +157,7 @@ impl Agenda {
         self.insert(key, event);
     }
 
-    /// The earliest of those that are later, if there are any, come into the ring, until it is half full.
+    /// Moves the first entries of the calendar into the ring, until it is half full.
     #[inline(never)]
     fn refill(&mut self) {
         if self.len == 0 {

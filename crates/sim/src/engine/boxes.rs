@@ -1,4 +1,4 @@
-//! Boxes in front of links: they see what enters a link, and what comes back over its reverse.
+//! Boxes in front of links. They see packets that enter a link, and those that come over its reverse.
 
 use super::event::{Event, Key};
 use super::fabric::cargo::DATAGRAM;
@@ -14,18 +14,14 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// A box in front of a link.
 pub struct PlacedBox {
-    /// The link.
     pub link: u32,
-    /// Kind of the middlebox.
     pub kind: String,
-    /// The middlebox itself.
     pub middlebox: Box<dyn Middlebox>,
-    /// Key of the agenda entry at which it wants to be asked; others are stale.
+    /// Key of the timer's agenda entry. Other entries are stale.
     armed: Option<Key>,
 }
 
 impl PlacedBox {
-    /// `middlebox`, which is of kind `kind`, in front of link `link`.
     pub fn new(link: u32, kind: String, middlebox: Box<dyn Middlebox>) -> Self {
         PlacedBox { link, kind, middlebox, armed: None }
     }
@@ -35,27 +31,27 @@ impl PlacedBox {
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// Addresses tell whose a packet is: fd00:, whether its host receives, user, connection, life.
+/// An address that identifies a packet's host: fd00:, whether it receives, user, connection, life.
 fn address(receives: bool, user: u32, flow: u32, life: u32) -> IpAddr {
     let words = [0xfd00 << 16 | u32::from(receives), user, flow, life];
     let bits = words.into_iter().fold(0, |bits, word| bits << 32 | u128::from(word));
     Ipv6Addr::from_bits(bits).into()
 }
 
-/// User, connection and life that an address tells.
+/// User, connection and life of an address.
 fn read_address(address: IpAddr) -> Option<(u32, u32, u32)> {
     let IpAddr::V6(address) = address else { return None };
     let bits = address.to_bits();
     Some(((bits >> 64) as u32, (bits >> 32) as u32, bits as u32))
 }
 
-/// Shift count of a window field that can state `window` bytes (RFC 7323, section 2.3).
+/// Shift count with which a window field can have `window` bytes (RFC 7323, section 2.3).
 fn shift_for(window: u64) -> u8 {
     (0..14).find(|shift| window >> shift <= u64::from(u16::MAX)).unwrap_or(14)
 }
 
-/// The segment that `ack` is, with numbers of 64 bits near `acked`, up to which the sender knows its
-/// data to be acknowledged.
+/// The segment of `ack`, whose numbers of 32 bits are extended to 64 near `acked`, the offset up to which
+/// the sender's data are acknowledged.
 fn segment_of(ack: &Ack, acked: u64, shift: u8) -> Segment {
     let wide = |number: u32, near: u64| {
         near.saturating_add_signed(i64::from(number.wrapping_sub(near as u32) as i32))
@@ -82,23 +78,18 @@ pub struct Boxes {
     boxes: Vec<PlacedBox>,
 }
 
-/// The ends of the paths that boxes stand on, and the paths themselves.
+/// The parts of the world on which boxes act.
 pub struct Ends<'a> {
-    /// Who sends and receives.
     pub transport: &'a Transport,
-    /// Where packets go on.
     pub fabric: &'a mut Fabric,
-    /// Whose meters a queue's drops are charged to.
     pub users: &'a mut [UserMeter],
 }
 
 impl Boxes {
-    /// These boxes.
     pub fn new(boxes: Vec<PlacedBox>) -> Self {
         Boxes { boxes }
     }
 
-    /// Boxes, by index.
     pub fn placed(&self) -> &[PlacedBox] {
         &self.boxes
     }
@@ -111,7 +102,7 @@ impl Boxes {
         }
     }
 
-    /// A packet comes to the box `index` in front of a link.
+    /// Packet `id` arrives at box `index`, on its way into the link.
     pub fn forward(&mut self, now: Time, index: u32, id: u32, ends: &mut Ends) {
         let header = ends.header_of(id);
         let placed = &mut self.boxes[index as usize];
@@ -130,13 +121,13 @@ impl Boxes {
         self.tend(now, index, ends);
     }
 
-    /// A packet that came over the reverse of a box's link comes to the box.
+    /// Packet `id` arrives at box `index` from the reverse of the link.
     pub fn backward(&mut self, now: Time, index: u32, id: u32, ends: &mut Ends) {
         let header = ends.header_of(id);
         match self.boxes[index as usize].middlebox.backward(now, &header) {
             Verdict::Pass => {}
             Verdict::Rewrite { window } => ends.rewrite(id, window),
-            Verdict::Answer(_) => unreachable!("only what goes forward is answered"),
+            Verdict::Answer(_) => unreachable!("boxes answer only packets on their way forward"),
         }
         let cargo = ends.fabric.hold.at(id);
         cargo.stop += 1;
@@ -145,7 +136,7 @@ impl Boxes {
         self.tend(now, index, ends);
     }
 
-    /// The timer of box `index`, whose entry is at `key`, expires.
+    /// The agenda entry at `key` of the timer of box `index` is due.
     pub fn on_timer(&mut self, index: u32, key: Key, ends: &mut Ends) {
         let placed = &mut self.boxes[index as usize];
         if placed.armed == Some(key) {
@@ -154,7 +145,7 @@ impl Boxes {
         }
     }
 
-    /// Sends what a box has to send, and sees to its timer.
+    /// Sends the acknowledgments that a box has made, and arms its timer.
     fn tend(&mut self, now: Time, index: u32, ends: &mut Ends) {
         let placed = &mut self.boxes[index as usize];
         while let Some(ack) = placed.middlebox.poll(now) {
@@ -192,7 +183,7 @@ impl Ends<'_> {
         }
     }
 
-    /// States `window`, as in the header, in a packet's segment.
+    /// Writes `window`, a header's field, into a packet's segment.
     fn rewrite(&mut self, id: u32, window: u16) {
         let cargo = self.fabric.hold.at(id);
         let user = &self.transport.users()[cargo.user as usize];
@@ -200,8 +191,8 @@ impl Ends<'_> {
         cargo.segment.window = u32::from(window) << shift;
     }
 
-    /// Sends an acknowledgment that a box has made, from where it stands; nowhere, if the
-    /// connection has ended or does not pass there.
+    /// Sends an acknowledgment that a box has made, from the place of the box. Drops it if the connection
+    /// has ended or does not pass the box.
     fn send_made(&mut self, now: Time, index: u32, ack: &Ack) {
         let Some((user, flow, life)) = read_address(ack.flow.source) else { return };
         let Some((acked, first)) = self.transport.connections().way_back(flow, life) else {

@@ -1,53 +1,52 @@
 //! A calendar queue: entries in the order of their times (R. Brown, "Calendar Queues: A Fast O(1) Priority
 //! Queue Implementation for the Simulation Event Set Problem", CACM 31(10), 1988).
 //!
-//! Only the entries of the present slot of time are a heap, the others lie unsorted in later slots. A heap
-//! of 100 000 entries would lie in memory that is far away.
+//! Only the entries of the present slot of time are a heap. The others are not sorted within their slots.
+//! A heap of 100 000 entries would not fit into caches.
 
 use forebay_core::Time;
 
-/// What comes at some time.
+/// An entry of a calendar.
 pub trait Timed: Copy {
-    /// When.
     fn time(&self) -> Time;
 
-    /// Whether it comes before `other`; whose time is earlier does.
+    /// Whether it comes before `other`. An earlier time comes first.
     fn precedes(&self, other: &Self) -> bool;
 }
 
-/// Things to come. A slot of time is 2^`BITS` ns.
+/// A calendar queue. A slot of time is 2^`BITS` ns.
 #[derive(Debug)]
 pub struct Calendar<E, const BITS: u32> {
-    /// The first ones, if there are any.
+    /// The first entries, if there are any.
     near: Heap<E>,
-    /// The others; made when there are many.
+    /// The others. Allocated when there are many.
     beyond: Option<Box<Slots<E>>>,
 }
 
-/// What comes after the present slot.
+/// Entries after the present slot.
 #[derive(Debug)]
 struct Slots<E> {
-    /// The present slot; [`EVERY`], as long as there is but the heap.
+    /// The present slot, or [`EVERY`] while all entries are in the heap.
     present: u64,
-    /// By slot, modulo their number, those of the slots that follow.
+    /// Entries of the following slots, by slot modulo [`SLOTS`].
     entries: Vec<Vec<E>>,
-    /// Room of slots that had some.
+    /// Vectors of slots that have been emptied, for reuse.
     emptied: Vec<Vec<E>>,
-    /// Of each slot, whether it has entries: a bit.
+    /// A bit for each slot: whether it has entries.
     filled: Vec<u64>,
-    /// Those of slots beyond.
+    /// Entries of later slots.
     far: Heap<E>,
-    /// How many there are.
+    /// Number of entries.
     len: usize,
 }
 
 /// All slots.
 const EVERY: u64 = u64::MAX;
 
-/// Most entries of a heap of all.
+/// Most entries of the heap, beyond which they are spread over slots.
 const MANY: usize = 256;
 
-/// How many slots there are.
+/// Number of slots.
 const SLOTS: u64 = 4096;
 
 impl<E, const BITS: u32> Default for Calendar<E, BITS> {
@@ -57,24 +56,19 @@ impl<E, const BITS: u32> Default for Calendar<E, BITS> {
 }
 
 impl<E: Timed, const BITS: u32> Calendar<E, BITS> {
-    /// Whether there is nothing.
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.near.0.is_empty()
     }
 
-    /// What comes first.
-    #[inline]
     pub fn first(&self) -> Option<&E> {
         self.near.0.first()
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.near.0.len() + self.beyond.as_ref().map_or(0, |slots| slots.len)
     }
 
-    /// All of them, not in order.
+    /// All entries, not in order.
     pub fn iter(&self) -> impl Iterator<Item = &E> {
         let beyond = self.beyond.iter();
         let beyond = beyond.flat_map(|slots| slots.entries.iter().flatten().chain(&slots.far.0));
@@ -85,9 +79,8 @@ impl<E: Timed, const BITS: u32> Calendar<E, BITS> {
         entry.time().as_nanos() >> BITS
     }
 
-    /// Adds an entry.
-    // Inlined, like what it calls: an entry that is handed on in memory is read in other widths than
-    // it was written, which waits for the stores.
+    // Inlined, like the functions that it calls: an entry passed in memory would be read in other widths
+    // than it was written, which stalls until the stores are complete.
     #[inline(always)]
     pub fn push(&mut self, entry: E) {
         match &mut self.beyond {
@@ -101,7 +94,7 @@ impl<E: Timed, const BITS: u32> Calendar<E, BITS> {
         }
     }
 
-    /// Spreads the heap's entries over slots, unless it is those of a slot.
+    /// Spreads the entries of the heap over slots, unless they are those of one slot.
     #[inline(never)]
     fn spread(&mut self) {
         let slots = self.beyond.get_or_insert_default();
@@ -119,7 +112,6 @@ impl<E: Timed, const BITS: u32> Calendar<E, BITS> {
         }
     }
 
-    /// Takes the first entry away.
     pub fn pop(&mut self) -> Option<E> {
         let first = self.near.pop()?;
         if self.near.0.is_empty()
@@ -145,7 +137,7 @@ impl<E> Default for Slots<E> {
 }
 
 impl<E: Timed> Slots<E> {
-    /// Adds an entry to `slot`, which is not the present one.
+    /// Adds an entry to `slot`, which is after the present one.
     #[inline(always)]
     fn place(&mut self, entry: E, slot: u64) {
         self.len += 1;
@@ -160,7 +152,7 @@ impl<E: Timed> Slots<E> {
         self.entries[place].push(entry);
     }
 
-    /// The next slot that has entries is the present one, and they go to `near`.
+    /// Makes the next slot with entries the present one, and moves its entries to `near`.
     fn approach(&mut self, near: &mut Heap<E>, slot: impl Fn(&E) -> u64) {
         if self.len == 0 {
             self.present = EVERY;
@@ -188,11 +180,11 @@ impl<E: Timed> Slots<E> {
         }
     }
 
-    /// The first slot after the present one that has entries; there is one.
+    /// The first slot after the present one that has entries. One has.
     fn next_filled(&self) -> u64 {
         let next = self.present + 1;
         let words = self.filled.len() as u64;
-        // The word of the next slot comes twice: first its later bits, at last its earlier ones.
+        // The word of the next slot is read twice: first its later bits, last its earlier ones.
         let mut word = next / 64;
         let mut bits = self.filled[(word % words) as usize] >> (next % 64) << (next % 64);
         while bits == 0 {
@@ -226,7 +218,6 @@ impl<E: Timed> Heap<E> {
         heap[at] = entry;
     }
 
-    /// Takes the first entry away.
     fn pop(&mut self) -> Option<E> {
         let first = *self.0.first()?;
         let last = self.0.pop()?;

@@ -1,9 +1,9 @@
-//! The order of things: events, their keys, and what has happened so far.
+//! Events, their order, and counts of those that were handled.
 
 use crate::wireless::Wake;
 use forebay_core::Time;
 
-/// What happens. Each carries the index of whom it happens to.
+/// An event, with the index of its link, pipe, flow, user, transfer or box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A link's rate changes by schedule.
@@ -26,11 +26,9 @@ pub enum Event {
     Transfer(u32),
     /// The endless transfer of a connection ends.
     End(u32),
-    /// The receiver of a connection that is over takes no more.
+    /// The receiver of a connection whose sender has ended takes no more packets.
     Closed(u32),
-    /// The same, where its sender is in another part of the network. Not counted: the sender's is.
-    Forgotten(u32),
-    /// Something in the wireless network.
+    /// The wireless network has asked for this.
     Wireless(Wake),
     /// The warm-up ends: measurements begin.
     WarmupEnd,
@@ -39,9 +37,9 @@ pub enum Event {
 }
 
 impl Event {
-    /// Order among events of the same instant. What a lazy link has sent may arrive then. A link's new
-    /// rate holds for what departs. A departure makes room for what arrives. Timers and sources follow. A
-    /// measurement sees the end of the instant, and the warm-up ends after a point that is due with it.
+    /// Order of events at the same time. Lazy links are advanced first, as their packets may arrive
+    /// then. A new rate holds for the packet that departs, and a departure makes room for an arrival.
+    /// Timers and sources follow. Samples are taken after all others, and the warm-up ends after them.
     fn rank(self) -> u64 {
         match self {
             Event::Advance(_) => 0,
@@ -55,49 +53,46 @@ impl Event {
             Event::Datagram(_) => 8,
             Event::Transfer(_) => 9,
             Event::End(_) => 10,
-            Event::Closed(_) | Event::Forgotten(_) => 11,
+            Event::Closed(_) => 11,
             Event::Sample => 12,
             Event::WarmupEnd => 13,
         }
     }
 }
 
-/// An event's place: time, then rank, then whose it is, then the order in which events were scheduled.
+/// Place of an event in the order: time, rank, party, and then the sequence of scheduling.
 ///
-/// Whose it is comes first, so that the order does not depend on when an event was scheduled relative
-/// to those of others: parts of a network that are computed apart have the same order.
+/// The party (a stop, a link or a user) comes before the sequence, so that the order does not depend on
+/// when other parties schedule their events. So a network in several parts has the same order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key {
-    /// When.
     pub time: Time,
-    /// Rank in the upper four bits, whose it is in 26, sequence below.
+    /// Rank in the upper four bits, the party in 26, the sequence below.
     order: u64,
 }
 
-/// Bits of the sequence. Two events of one party at one instant are never so far apart.
+/// Bits of the sequence, which wraps. Two events of one party at one time are never so far apart.
 const SEQUENCE: u32 = 34;
 /// Bits of rank and sequence.
 const RANK: u32 = 60;
 
 impl Key {
-    /// That of nothing: after all others.
+    /// A key after all others, for no event.
     pub const NEVER: Key = Key { time: Time::MAX, order: u64::MAX };
 
-    /// A time by itself, of what has no entry in an agenda.
-    #[inline]
+    /// A key for a time alone, without an entry in an agenda.
     pub fn at(time: Time) -> Key {
         Key { time, order: 0 }
     }
 
-    /// That of the event of `whose` at `time`, if it has no equal in an agenda.
+    /// The key of an event of party `whose`, which has only this one at `time`.
     #[inline(always)]
     pub fn of(time: Time, event: Event, whose: u32) -> Key {
         debug_assert!(whose < 1 << (RANK - SEQUENCE), "{whose}");
         Key { time, order: event.rank() << RANK | u64::from(whose) << SEQUENCE }
     }
 
-    /// Whether it comes before `other`: `<`, as one comparison of 128 bits.
-    #[inline]
+    /// `self < other`, as one comparison of 128 bits.
     pub fn precedes(self, other: Key) -> bool {
         let whole = |key: Key| u128::from(key.time.as_nanos()) << 64 | u128::from(key.order);
         whole(self) < whole(other)
@@ -109,8 +104,7 @@ impl Key {
 pub struct Sequence(u64);
 
 impl Sequence {
-    /// The key of the next event scheduled. `whose` it is: a stop, a link or a user, below 2^26.
-    #[inline]
+    /// The key of the next event, of party `whose` (below 2^26).
     pub fn key(&mut self, time: Time, event: Event, whose: u32) -> Key {
         self.0 += 1;
         let Key { order, .. } = Key::of(time, event, whose);
@@ -118,7 +112,7 @@ impl Sequence {
     }
 }
 
-/// What has happened so far: how many events, their fingerprint, and data packets delivered.
+/// Counts of the events so far, and their fingerprint.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Tally {
@@ -129,14 +123,13 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nothing yet; the fingerprint begins as `fingerprint`.
+    /// No events yet.
     pub fn new(fingerprint: u64) -> Self {
         Tally { fingerprint, ..Tally::default() }
     }
 
-    /// Counts an event at `time`, and adds it and `whose` it is to the fingerprint: a sum, so that parts
-    /// of a network may be computed apart.
-    #[inline]
+    /// Counts an event of party `whose` at `time`, and adds it to the fingerprint. The fingerprint is a
+    /// sum, so that the parts of a network have the fingerprint of the whole.
     pub fn note(&mut self, time: Time, whose: u32) {
         self.events += 1;
         let mixed = (time.as_nanos() ^ u64::from(whose) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -144,7 +137,7 @@ impl Tally {
         self.fingerprint = self.fingerprint.wrapping_add(mixed ^ mixed >> 32);
     }
 
-    /// Adds what has happened elsewhere.
+    /// Adds the counts of another part of the network.
     pub fn absorb(&mut self, other: Tally) {
         self.events += other.events;
         self.packets += other.packets;

@@ -1,14 +1,12 @@
-//! The engine: events in order, packets on their way, and the world that they change.
+//! The engine: the world, which handles events in order.
 //!
-//! A world is four parts and a loop. The fabric has the packets under way and the agenda, transport
-//! what sends and receives, boxes see what passes them, and measures keep what was found. Each is
-//! handed input, the time and the parts that its effects go to; the world only hands on. Whoever
-//! stands further down knows those above: fabric, transport, boxes, world.
+//! A world has four parts: the fabric with the packets under way and the agenda, measures, transport with
+//! the hosts, and boxes. Each gets its input, the time, and the parts on which it acts, and knows only
+//! those before it in this order. The world passes the next event to its part.
 //!
-//! Speed comes from few events. A data packet on a dumbbell costs three: it arrives at the
-//! bottleneck, the bottleneck is free to send it, it arrives at its receiver; what lies between is
-//! computed when the packet enters it. An acknowledgment costs two. Most links are advanced lazily, and
-//! need an entry in the agenda only for several packets together.
+//! Speed comes from few events. On a dumbbell a data packet costs three: it arrives at the bottleneck, the
+//! bottleneck is free to send it, it arrives at its receiver. An acknowledgment costs two. Most links are
+//! advanced lazily, and need only one entry in the agenda for several packets.
 
 mod agenda;
 mod boxes;
@@ -27,14 +25,12 @@ mod unfinished;
 mod watch;
 mod world;
 
-pub use agenda::Agenda;
 pub use boxes::PlacedBox;
 pub use change::{Change, Join};
-pub use event::{Event, Key, Sequence};
-pub use fabric::{
-    AccessLink, Border, Capture, FabricSpec, Link, LinkChange, LinkSpec, Schedule, Stop, Target,
-};
-pub use measures::{ClassPoint, LinkSeries, MeasuresSpec, SegmentTrace, Series};
+#[cfg(test)]
+pub use event::Event;
+pub use fabric::{AccessLink, Capture, FabricSpec, Link, LinkChange, LinkSpec, Stop, Target};
+pub use measures::{ClassPoint, LinkSeries, MeasuresSpec, SegmentTrace};
 pub use parallel::{Parallel, Plan, Run};
-pub use transport::{Conditioner, Entry, Homes, TransportSpec, UDP_HEADERS, User};
+pub use transport::{Conditioner, Entry, TransportSpec, UDP_HEADERS, User};
 pub use world::{Progress, RunError, World, WorldSpec};

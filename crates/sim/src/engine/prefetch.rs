@@ -1,5 +1,5 @@
-//! Prefetching for hosts: what the next packets will touch of their flows is read into caches while the
-//! present one is handled. The fabric does the same for links (`fabric/prefetch.rs`, which says why).
+//! Prefetching for hosts: state of flows that the next packets need is read into caches while the present
+//! one is handled. `fabric/prefetch.rs` does the same for links, and says why.
 
 use super::event::Event;
 use super::fabric::cargo::DATAGRAM;
@@ -7,12 +7,12 @@ use super::fabric::{AHEAD, Fabric, Target};
 use super::transport::Connections;
 use crate::measure::UserMeter;
 
-/// The state of so many users lies in caches near enough.
+/// Most users whose state fits into caches, so that nothing is prefetched.
 pub const FEW_USERS: usize = 500;
 
-/// Fetches what the packets that arrive later over `pipe` will touch: first their places in the
-/// pipe, then their cargo, and when it is there what it points to.
-// Not inlined, so that it costs nothing where it is not called.
+/// Fetches the state that packets arriving later over `pipe` need: first their places in the pipe, then
+/// their cargo, and last the state to which the cargo points.
+// Not inlined, so that it costs nothing in runs with few users.
 #[inline(never)]
 pub fn prefetch_arrivals(
     fabric: &Fabric,
@@ -48,7 +48,7 @@ pub fn prefetch_arrivals(
     }
 }
 
-/// Fetches what a timer will touch that expires some time after that of `event`.
+/// Fetches the state that a timer needs which expires some time after that of `event`.
 #[inline(never)]
 pub fn prefetch_timer(fabric: &Fabric, connections: &Connections, event: Event) {
     match fabric.resting_after(event, AHEAD / 2) {

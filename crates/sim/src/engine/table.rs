@@ -3,8 +3,8 @@
 use allocator_api2::vec::Vec;
 use hugealloc::HugeAlloc;
 
-/// A vector that asks the system for huge pages when it has two megabytes or more. With 100 000 flows
-/// every packet meets state in other pages, and finding those in memory takes longer than reading them.
+/// A vector that asks the system for huge pages when it has two megabytes or more. With 100 000 flows the
+/// state of every packet is in other pages, and finding a page takes longer than reading it.
 pub type Table<T> = Vec<T, HugeAlloc>;
 
 /// An empty table with room for `rows`.

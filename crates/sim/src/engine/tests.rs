@@ -2,11 +2,12 @@
 
 use super::boxes::{Boxes, Ends, PlacedBox};
 use super::event::Event;
+use super::event::Key;
 use super::fabric::cargo::Cargo;
 use super::fabric::{AccessLink, Fabric, FabricSpec, LinkSpec, Stop, Target};
 use super::measures::{Measures, MeasuresSpec};
 use super::transport::{Entry, Transport, TransportSpec, User};
-use super::{Key, Schedule};
+use crate::course::Schedule;
 use crate::measure::UserMeter;
 use crate::traffic::{Marks, Transfer, Transfers};
 use forebay_core::{Capacity, Duration, Packet, Rate, Rng, Setting, Time};
@@ -454,14 +455,14 @@ fn measures_count_by_user_and_class_and_begin_anew() {
     measures.arrived(0, MS * 20, MS * 5, 100);
     measures.arrived(0, MS * 30, MS * 15, 200);
     measures.sample(at(100), &mut [], [(0, 3000), (0, 5000)].into_iter());
-    let point = measures.series().classes[0][0];
+    let point = measures.series.classes[0][0];
     assert_eq!((point.bytes, point.cwnd()), (300, 4000.0));
     assert_eq!(measures.users[0].delivered, 2);
     measures.restart();
-    assert_eq!((measures.users[0].delivered, measures.counts().2), (0, 2));
-    let before = measures.counts().0;
+    assert_eq!((measures.users[0].delivered, measures.tally.counts().2), (0, 2));
+    let before = measures.tally.counts().0;
     measures.tally.note(at(1), 7);
-    assert!(measures.counts().0 != before && measures.counts().1 == 1);
+    assert!(measures.tally.counts().0 != before && measures.tally.counts().1 == 1);
 }
 
 #[test]

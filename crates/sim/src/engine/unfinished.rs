@@ -1,11 +1,11 @@
-//! Files that a run writes as it goes.
+//! Files that are written during a run.
 
 use forebay_core::file;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-/// A file that has its name only when the run is complete; until then ".part" follows it.
+/// A file that gets its name when the run is complete. Until then, ".part" follows the name.
 pub(super) struct Unfinished {
     path: PathBuf,
     part: PathBuf,
@@ -14,8 +14,7 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Begins the file that is to become `path`; a folder that is missing is made. The error says
-    /// which file cannot be written.
+    /// Begins the file `path`, and creates missing folders. The error names the file.
     pub(super) fn create(path: &Path) -> Result<(BufWriter<File>, Self), String> {
         let part = PathBuf::from(format!("{}.part", path.display()));
         let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
@@ -42,7 +41,7 @@ pub(super) fn unwritten(path: &Path, error: &io::Error) -> String {
     format!("cannot write {}: {}", path.display(), file::words(error))
 }
 
-/// Takes away what an interrupted run leaves.
+/// Removes the file of an interrupted run.
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if !self.complete {

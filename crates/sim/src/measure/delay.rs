@@ -16,7 +16,7 @@ pub struct DelayMeter {
 /// Spans in ticks.
 #[derive(Debug, Clone)]
 enum Spans {
-    /// Single spans. Counts take tens of kilobytes, and most of many links send little.
+    /// Single spans. Counts take tens of kilobytes, and of many links most send little.
     Few(Vec<u32>),
     /// Number of spans in each step, up to the longest span. The steps are those of [`Histogram`]
     /// with three digits, and are converted when they are needed: recording a span in a
@@ -37,7 +37,6 @@ const OCTAVE_BITS: u32 = 10;
 
 /// The step of `ticks`: its highest eleven bits, and how many follow. In the first two octaves,
 /// steps are ticks.
-#[inline]
 fn step(ticks: u64) -> usize {
     let below = (u64::BITS - OCTAVE_BITS - 1) - (ticks | (2 * OCTAVE as u64 - 1)).leading_zeros();
     ((below as usize) << OCTAVE_BITS) + (ticks >> below) as usize
@@ -129,7 +128,6 @@ fn grow(counts: &mut Vec<u64>, step: usize) {
 }
 
 impl DelayMeter {
-    /// Adds one span.
     #[inline]
     pub fn record(&mut self, span: Duration) {
         let nanos = span.as_nanos();
@@ -139,7 +137,6 @@ impl DelayMeter {
         self.spans.record(nanos / TICK);
     }
 
-    /// Adds the spans of another one.
     pub fn absorb(&mut self, other: &DelayMeter) {
         self.count += other.count;
         self.total += other.total;
@@ -147,7 +144,6 @@ impl DelayMeter {
         self.spans.absorb(&other.spans);
     }
 
-    /// Number of spans.
     pub fn count(&self) -> u64 {
         self.count
     }

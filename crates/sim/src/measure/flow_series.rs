@@ -25,7 +25,6 @@ impl FlowSeries {
     }
 
     /// `bytes` of payload arrived for `flow`.
-    #[inline]
     pub fn arrived(&mut self, flow: u32, bytes: u32) {
         self.now[flow as usize] += u64::from(bytes);
     }

@@ -8,9 +8,8 @@ mod transfers;
 mod users;
 mod voice;
 
-pub use delay::DelayMeter;
 pub use flow_series::FlowSeries;
-pub use loss::{Lengths, LossEvents, LossPattern};
+pub use loss::{Lengths, LossPattern};
 pub use queue::{LEVELS, QueueMeter, QueuePoint};
 pub use transfers::{TransferLog, TransferRow};
 pub use users::{ClassMeter, Share, UserMeter, energy_potential, jain, satisfaction};

@@ -9,7 +9,7 @@ use forebay_core::{DropReason, Duration, Packet, Time};
 pub struct QueueMeter {
     since: Time,
     last: Time,
-    /// What waits now.
+    /// Backlog.
     packets: u32,
     bytes: u64,
     /// Integrals over time, in ns.
@@ -90,7 +90,6 @@ impl QueueMeter {
     }
 
     /// `packet` arrives at `now`. It counts as waiting until it is removed.
-    #[inline]
     pub fn arrived(&mut self, now: Time, packet: &Packet) {
         self.advance(now);
         self.offered[level(packet)] += 1;
@@ -99,7 +98,6 @@ impl QueueMeter {
     }
 
     /// `packet` arrives at `now`, finds the queue empty, and leaves at once.
-    #[inline]
     pub fn passed(&mut self, now: Time, packet: &Packet) {
         self.last = now;
         self.offered[level(packet)] += 1;
@@ -107,14 +105,12 @@ impl QueueMeter {
         self.delay.record(Duration::ZERO);
     }
 
-    /// The arrival is complete.
-    #[inline]
+    /// The queue has taken or dropped the packet that arrived.
     pub fn settled(&mut self) {
         self.point_max = self.point_max.max(self.packets);
     }
 
     /// `packet` is dropped, at the time of the last call.
-    #[inline]
     pub fn dropped(&mut self, reason: DropReason, packet: &Packet) {
         self.drops[reason as usize][level(packet)] += 1;
         self.loss_events.lost(self.last, packet.flow);
@@ -122,26 +118,21 @@ impl QueueMeter {
     }
 
     /// A packet of `len` bytes leaves at `now` after having waited for `wait`.
-    #[inline]
     pub fn sent(&mut self, len: u32, wait: Duration) {
         self.left(len);
         self.delay.record(wait);
     }
 
-    #[inline]
     fn left(&mut self, len: u32) {
         self.packets -= 1;
         self.bytes -= u64::from(len);
     }
 
-    /// Packets that wait, and their bytes.
-    #[inline]
+    /// Waiting packets, and their bytes.
     pub fn backlog(&self) -> (u32, u64) {
         (self.packets, self.bytes)
     }
 
-    /// Packets that wait.
-    #[inline]
     pub fn waiting(&self) -> u32 {
         self.packets
     }
@@ -150,7 +141,7 @@ impl QueueMeter {
     #[inline]
     pub fn advance(&mut self, now: Time) {
         if self.packets > 0 {
-            // As signed numbers, which the processor converts at once.
+            // Processors convert signed numbers to floating point in one instruction.
             let span = now.since(self.last).as_nanos() as i64 as f64;
             let packets = f64::from(self.packets);
             let packet_time = packets * span;
@@ -207,7 +198,6 @@ impl QueueMeter {
     }
 }
 
-#[inline]
 fn level(packet: &Packet) -> usize {
     usize::from(packet.drop_precedence).min(LEVELS - 1)
 }

@@ -6,13 +6,12 @@ use std::num::NonZeroU64;
 /// One transfer over a TCP connection of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TransferRow {
-    /// Whose it is: a position among the flows.
     pub flow: u32,
-    /// When its connection began.
+    /// Beginning of its connection.
     pub start: Time,
     /// Payload bytes; None: without end.
     pub bytes: Option<NonZeroU64>,
-    /// When all of it had arrived in order; None: not yet, or it was given up.
+    /// Time at which all data had arrived. None: not yet, or it was given up.
     pub end: Option<Time>,
 }
 
@@ -47,7 +46,6 @@ impl TransferLog {
         self.rows.sort_by_key(|row| (row.start, row.flow));
     }
 
-    /// All transfers.
     pub fn rows(&self) -> &[TransferRow] {
         &self.rows
     }

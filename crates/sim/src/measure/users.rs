@@ -10,7 +10,7 @@ use forebay_core::{Duration, Time, fetch};
 pub struct ClassMeter {
     /// Name in the report.
     pub name: String,
-    /// One-way delay of delivered data packets, from the moment that they were sent.
+    /// One-way delay of delivered data packets.
     pub delay: DelayMeter,
     /// Durations of completed transfers.
     pub completion: DelayMeter,
@@ -18,14 +18,14 @@ pub struct ClassMeter {
     pub opened: u64,
     /// Sum of the times until they could send data, in ns.
     pub opening_time: u128,
-    /// Payload bytes that arrived since the last point of the series, and transfers that ended.
+    /// Payload bytes that arrived since the last point of the series.
     pub point_bytes: u64,
     /// Transfers that ended since then.
     pub point_completed: u32,
 }
 
 impl ClassMeter {
-    /// A connection that was begun at `start` may send data from `now` on.
+    /// A connection that began at `start` may send data from `now` on.
     pub fn opened(&mut self, start: Time, now: Time) {
         self.opened += 1;
         self.opening_time += u128::from(now.since(start).as_nanos());
@@ -49,7 +49,7 @@ impl ClassMeter {
 #[derive(Debug, Clone, Default)]
 #[repr(C, align(64))]
 pub struct UserMeter {
-    // What a packet that arrives touches is one cache line.
+    // For packets that arrive: one cache line.
     /// Data packets that arrived.
     pub delivered: u64,
     /// Payload bytes delivered in order.
@@ -68,7 +68,7 @@ pub struct UserMeter {
     pub class: u32,
     /// Index of the traffic entry.
     pub traffic: u32,
-    // And what one that is sent or dropped touches is another.
+    // For packets that are sent or dropped: another one.
     /// Data packets sent, retransmissions included.
     pub offered: u64,
     /// Bytes of those sent, IP headers included.
@@ -95,13 +95,14 @@ pub struct UserMeter {
     pub aborted: u64,
     /// Sum of the goodputs of completed transfers, in bit/s.
     completion_rate: f64,
-    /// How often the sums of delays, jitter and waits went beyond 64 bits.
+    /// Upper bits of the sums of delays, jitter and waits.
     beyond: [u32; 3],
     /// Voice codec, for the quality of calls.
     pub codec: Option<Codec>,
 }
 
-/// The lower 64 bits of a sum. Of very long times there are more, which are counted elsewhere.
+/// The lower 64 bits of a sum. The upper ones, which only very long times need, are not in the same cache
+/// line.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum(u64);
 
@@ -126,44 +127,38 @@ impl Sum {
 }
 
 impl UserMeter {
-    /// The meter of a user of traffic entry `traffic` and class `class`. With a codec, the user is
-    /// in a call.
+    /// The meter of a user of traffic entry `traffic` and class `class`. With a codec, it is a call.
     pub fn new(traffic: u32, class: u32, codec: Option<Codec>) -> Self {
         UserMeter { traffic, class, codec, ..UserMeter::default() }
     }
 
-    /// Resets the counts, but not the user's identity.
+    /// Resets the counts. Packets keep their numbers.
     pub fn restart(&mut self) {
         let sent = self.sent;
         *self = UserMeter { sent, ..UserMeter::new(self.traffic, self.class, self.codec) };
     }
 
-    /// Fetches the fields that a packet needs when it is sent or arrives, before their use.
-    #[inline]
+    /// Fetches the fields that a packet needs when it arrives, or when it is sent.
     pub fn fetch(&self, arrives: bool) {
         if arrives { fetch(&self.delivered) } else { fetch(&self.offered) }
     }
 
     /// Fetches the fields that a loss needs.
-    #[inline]
     pub fn fetch_losses(&self) {
         fetch(&self.dropped);
     }
 
     /// Fetches what these point to.
-    #[inline]
     pub fn fetch_pattern(&self) {
         self.pattern.as_deref().into_iter().for_each(LossPattern::fetch);
     }
 
     /// Fetches what these point to in turn.
-    #[inline]
     pub fn fetch_last_loss(&self) {
         self.pattern.as_deref().into_iter().for_each(LossPattern::fetch_last);
     }
 
     /// Counts a data packet of `len` bytes that is sent, and numbers it.
-    #[inline]
     pub fn sends(&mut self, len: u32) -> u64 {
         self.offered += 1;
         self.offered_bytes += u64::from(len);

@@ -1,13 +1,13 @@
-//! Makes a world from the tables: channels, paths, users.
+//! Builds a world from the tables: links, paths, users.
 
 use super::grammar::{Direction, TrafficTable, Wanted};
 use super::graph::{Graph, Hop, LinkIndex};
-use super::link::{Channel, channels};
+use super::link::DirectedLink;
 use super::profile::Conditioners;
 use super::{Row, Scenario, Traffic};
 use crate::engine::{
-    self, AccessLink, Conditioner, Entry, FabricSpec, LinkSpec, MeasuresSpec, Parallel, PlacedBox,
-    Plan, Run, SegmentTrace, Stop, Target, TransportSpec, User, World, WorldSpec,
+    AccessLink, Conditioner, Entry, FabricSpec, MeasuresSpec, Parallel, PlacedBox, Plan, Run,
+    SegmentTrace, Stop, Target, TransportSpec, User, World, WorldSpec,
 };
 use crate::measure::UserMeter;
 use crate::traffic::{BuildSite, Generator, Marks};
@@ -15,7 +15,6 @@ use crate::wireless::medium::Station;
 use crate::wireless::{NetworkSpec, Track};
 use forebay_core::config::require;
 use forebay_core::{ConfigError, Duration, Rate, Rng, Time};
-use forebay_disciplines::Disciplines;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -81,7 +80,7 @@ impl Layout {
     }
 }
 
-/// All senders, with what they add to the fabric.
+/// All senders, and the parts of the fabric that they need.
 pub(super) struct Cast {
     pub(super) users: Vec<(User, UserMeter)>,
     /// Names of the classes.
@@ -97,9 +96,9 @@ pub(super) struct Cast {
 pub struct Participant {
     /// Index of the traffic entry.
     pub traffic: usize,
-    /// When it begins.
+    /// Time at which it begins.
     pub start: Time,
-    /// When it sends no more.
+    /// Time after which it sends no more.
     pub stop: Time,
     /// Name of its random stream.
     name: String,
@@ -116,7 +115,7 @@ fn reverse(link: LinkIndex) -> LinkIndex {
 pub(super) struct Paths {
     forward: Vec<Hop>,
     backward: Vec<Hop>,
-    /// Where its sender is, if it is a station.
+    /// Track of its sender, if that is a station.
     place: Option<Track>,
 }
 
@@ -160,16 +159,17 @@ impl Scenario {
         Ok(Run::Alone(Box::new(world)))
     }
 
-    /// What the world of this scenario is made of.
+    /// The parts of the world of this scenario.
     fn spec(&self, seed: u64) -> Result<WorldSpec, ConfigError> {
-        let channels = channels(&self.links, seed, self.table.duration, &self.base)?;
         let graph = self.graph()?;
         let Cast { users, classes, conditioners, layout, boxes, first_connection } =
             self.cast(&graph, seed)?;
-        let link = |(index, channel): (usize, Channel)| {
-            channel.link(index as u32, graph.ends(index), &self.registry.disciplines)
+        let run = (seed, self.table.duration);
+        let link = |(index, link): (usize, &DirectedLink)| {
+            let place = (index as u32, graph.ends(index));
+            link.spec(place, run, &self.base, &self.registry.disciplines)
         };
-        let links = channels.into_iter().enumerate().map(link).collect::<Result<Vec<_>, _>>()?;
+        let links = self.links.iter().enumerate().map(link).collect::<Result<Vec<_>, _>>()?;
         let trace = self.table.tcp_trace.as_ref();
         let wireless = self.network(layout.crossings)?;
         let trace = trace.map(|file| SegmentTrace::create(&self.base.join(file))).transpose()?;
@@ -415,7 +415,7 @@ impl Scenario {
         let traffic = &self.traffic[index];
         let table = &traffic.table;
         let name = format!("traffic/{}/{flow}", table.name);
-        let generator = traffic.source.build(&traffic.params, &self.site(table, place));
+        let generator = traffic.source.build(&traffic.params, &self.site(table, seed, place));
         Ok(Participant {
             traffic: index,
             generator: generator.map_err(|error| error.within(&format!("traffic[{index}]")))?,
@@ -433,8 +433,14 @@ impl Scenario {
         Time::ZERO + earliest + Duration::from_secs_f64(spread)
     }
 
-    fn site<'a>(&'a self, table: &TrafficTable, place: Option<&'a Track>) -> BuildSite<'a> {
-        BuildSite { base_dir: &self.base, marks: marks(table), place }
+    fn site<'a>(
+        &'a self,
+        table: &'a TrafficTable,
+        seed: u64,
+        place: Option<&'a Track>,
+    ) -> BuildSite<'a> {
+        let (marks, name, span) = (marks(table), &table.name, self.table.duration);
+        BuildSite { base_dir: &self.base, marks, place, name, span, seed }
     }
 }
 
@@ -474,31 +480,5 @@ impl<'a> Hosts<'a> {
 impl Row {
     fn access(&self) -> AccessKind {
         (self.access.rate, self.access.delay, self.access.overhead.0)
-    }
-}
-
-impl Channel {
-    fn link(
-        self,
-        number: u32,
-        ends: (u32, u32),
-        disciplines: &Disciplines,
-    ) -> Result<engine::LinkSpec, ConfigError> {
-        let (kind, discipline) = self.discipline(disciplines)?;
-        Ok(LinkSpec {
-            name: self.name,
-            number,
-            ends,
-            kind,
-            discipline,
-            capacity: self.capacity,
-            overhead: self.overhead,
-            delay: self.delay,
-            loss: self.loss,
-            policer: self.policer,
-            reorder: self.reorder.map(|table| (table.share, table.delay)),
-            remark: self.remark,
-            capture: self.capture,
-        })
     }
 }

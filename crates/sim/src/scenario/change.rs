@@ -22,12 +22,11 @@ const APART: [&str; 5] = ["dumbbell", "parking_lot", "link", "traffic", "change"
 /// Most changes in a scenario.
 const MOST: usize = 2000;
 
-/// A change, and the scenario from then on.
+/// A change, and the scenario after it.
 #[derive(Clone)]
 pub(crate) struct Dated {
     pub(crate) table: ChangeTable,
     pub(crate) after: Arc<Scenario>,
-    /// Index in the list.
     index: usize,
     /// Index of the traffic entry that joins.
     joins: Option<usize>,
@@ -47,8 +46,7 @@ struct Altered {
     queue: Option<Value>,
 }
 
-/// The queues that changes have put on links so far, by the link's index, with every default filled
-/// in.
+/// The last queue that a change has put on each link, by index, with every default filled in.
 type Replaced = HashMap<usize, Value>;
 
 impl Dated {
@@ -168,7 +166,7 @@ impl Scenario {
         count.checked_sub(1).map_or(self, |last| &*self.changes[last].after)
     }
 
-    /// What each change alters on links, by the links' index.
+    /// The new properties of links of each change, by the links' index.
     fn altered(&self) -> Result<Vec<Vec<(usize, Altered)>>, ConfigError> {
         let mut replaced = Replaced::new();
         let changes = self.changes.iter().enumerate().map(|(index, dated)| {
@@ -178,10 +176,9 @@ impl Scenario {
         changes.collect()
     }
 
-    /// The table of each change, as the effective scenario has it: an entry that joins with every
-    /// default filled in, and what it alters on links at the path of each link. Fields that links
-    /// share are written out for each of them there, so a change of the shared field would not
-    /// reach them.
+    /// The table of each change in the effective scenario. An entry that joins has every default filled
+    /// in. Changes of links have the path of each single link: in the effective scenario every link has
+    /// all fields, so a change of a shared field would have no effect.
     pub(super) fn effective_changes(&self) -> Result<Vec<Value>, ConfigError> {
         let changes = self.altered()?.into_iter().zip(&self.changes);
         let changes = changes.map(|(links, dated)| {
@@ -206,8 +203,8 @@ impl Scenario {
         Ok(changes.collect())
     }
 
-    /// Makes `world`, which runs this scenario and has stopped, continue as `to`: the same scenario
-    /// with other changes from the present time on. If this is refused, nothing has changed.
+    /// Makes `world`, which runs this scenario, continue with `to`: the same scenario with other changes
+    /// from the present time on. After an error, the world is as before.
     ///
     /// # Errors
     /// Something differs that cannot change during a run, or `to` cannot run.
@@ -231,7 +228,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// As written, without the fields in which two runs of one scenario may differ.
+    /// The scenario as written, without the fields that may change during a run.
     fn fixed(&self) -> Value {
         let mut tree = self.tree.clone();
         for field in ["plugins", "title", "compare", "tune"] {
@@ -240,8 +237,7 @@ impl Scenario {
         tree
     }
 
-    /// What `to` has in addition to this scenario, whose links are altered by `links`, from `at`
-    /// on.
+    /// The change at `at` that makes this scenario `to`; `links` are the new properties of its links.
     fn difference(
         &self,
         to: &Scenario,
@@ -310,7 +306,7 @@ impl Scenario {
         }))
     }
 
-    /// What this scenario alters on links to become `to`.
+    /// The new properties of links that make this scenario `to`.
     fn altered_links(
         &self,
         to: &Scenario,

@@ -1,4 +1,4 @@
-//! What a scenario file may say: its tables, fields, units and defaults.
+//! The grammar of scenario files: tables, fields, units and defaults.
 
 use super::agent::AgentTable;
 use crate::course::Course;
@@ -323,7 +323,7 @@ fn iperf() -> u16 {
     5001
 }
 
-/// Names of the fields of [`TrafficTable`]; what else stands in an entry is the source's.
+/// Names of the fields of [`TrafficTable`]. Other fields of an entry are parameters of its source.
 pub const TRAFFIC_FIELDS: [&str; 20] = [
     "name",
     "kind",
@@ -385,9 +385,11 @@ pub enum Direction {
 pub struct ChangeTable {
     /// When; below `duration`. All that happens at that instant comes before.
     pub at: Duration,
-    /// Fields by path, and what they are from then on: `{ "link.uplink.rate" = "5Mbit" }`. Constant
-    /// rate, delay and loss of links may change, and queues: of one of which anything changes,
-    /// arrivals join a new queue, and what waits in the old one leaves first.
+    /// New values of fields, by path: `{ "link.uplink.rate" = "5Mbit", "link.uplink.queue.target" =
+    /// "10ms" }`. Of a link, the constant rate, delay and loss may change, and its queue: its kind, and
+    /// every parameter of every kind. Arrivals then join a new queue, and packets in the old one leave
+    /// first. A rate, a delay, a loss or a load that varies from the beginning is written there, as a
+    /// course: `{ steps = ... }`, `{ trace = ... }` or `{ draw = ... }`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub set: Map<String, Value>,
     /// A traffic entry that takes part from then on, written as [[traffic]]; a `start` before is

@@ -51,7 +51,7 @@ pub struct Edge<'a> {
 /// Most names of nodes or links in a message.
 const MOST_NAMES: usize = 20;
 
-/// Names for a message; not all of them if there are many.
+/// Names for a message, at most [`MOST_NAMES`].
 pub fn listed(names: &[&str]) -> String {
     let (shown, more) = names.split_at(names.len().min(MOST_NAMES));
     let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
@@ -62,9 +62,6 @@ impl Graph {
     /// The graph of directed links, with the next hops of routes that differ from the shortest
     /// path. Between any two `stations` there are two hops, through the air, whatever the radio's
     /// range is: the wireless network finds its own paths.
-    ///
-    /// # Errors
-    /// A route names an unknown node or link, or a link that begins elsewhere.
     pub fn new<'a>(
         links: impl Iterator<Item = Edge<'a>>,
         stations: &[Site],
@@ -135,9 +132,6 @@ impl Graph {
     }
 
     /// Checks that a link names this node.
-    ///
-    /// # Errors
-    /// No link does.
     pub fn knows(&self, node: &str) -> Result<(), ConfigError> {
         self.node(node).map(drop)
     }
@@ -175,9 +169,6 @@ impl Graph {
     }
 
     /// The path from node `from` to node `to`.
-    ///
-    /// # Errors
-    /// As [`Graph::paths`].
     pub fn path(&self, from: &str, to: &str) -> Result<Vec<Hop>, ConfigError> {
         self.paths(&[(from, to)]).pop().expect("one a pair")
     }
@@ -217,7 +208,7 @@ impl Graph {
         Ok(path)
     }
 
-    /// The parts of a path over `links`: two links, up and down, are one path through the air.
+    /// The hops of a path over `links`. A link to the air and one from it are one hop.
     fn hops(&self, links: Vec<LinkIndex>) -> Vec<Hop> {
         let mut hops = Vec::with_capacity(links.len());
         let mut links = links.into_iter();
@@ -233,8 +224,8 @@ impl Graph {
         hops
     }
 
-    /// For every node the first link of a shortest path to `goal` (Dijkstra's algorithm, from the
-    /// goal). Nodes that the paths from `sources` do not need may have none.
+    /// For every node the first link of a shortest path to `goal` (Dijkstra's algorithm, from the goal).
+    /// With `sources`, only nodes on their paths are sure to have one.
     fn next_hops(
         &self,
         goal: usize,
@@ -243,7 +234,7 @@ impl Graph {
         let mut next = vec![None; self.into.len()];
         let mut costs = vec![u64::MAX; self.into.len()];
         costs[goal] = 0;
-        // Of equal costs what was found first goes first.
+        // Of equal costs, the node that was found first comes first.
         let mut found = 0_u32;
         let mut open = BinaryHeap::from([Reverse((0, found, goal))]);
         while let Some(Reverse((cost, _, node))) = open.pop() {
@@ -273,7 +264,8 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wireless::{Point, Track};
+    use crate::wireless::Track;
+    use crate::wireless::place::Point;
 
     fn graph(routes: &[RouteTable]) -> Result<Graph, ConfigError> {
         let links = [("ab", "a", "b"), ("bc", "b", "c"), ("ac", "a", "c"), ("cd", "c", "d")];

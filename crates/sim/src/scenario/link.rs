@@ -1,8 +1,8 @@
 //! Directed links: the table of a link and its reverse, checked.
 
-use super::grammar::{LinkTable, PoliceTable, RemarkTable, ReorderTable};
-use crate::course::{Course, Draw, Steps};
-use crate::engine::{Capture, Schedule};
+use super::grammar::{LinkTable, PoliceTable, RemarkTable};
+use crate::course::{Course, Draw, Schedule, Steps};
+use crate::engine::{Capture, LinkSpec};
 use crate::trace;
 use forebay_core::config::{read, require};
 use forebay_core::{
@@ -21,7 +21,7 @@ use std::path::Path;
 pub struct DirectedLink {
     /// Path of its table.
     pub path: String,
-    /// Path of the table for fields of this link alone. The table may not exist yet.
+    /// Path of the table for the fields of this link only. The table may not exist yet.
     pub place: String,
     /// Path at which its queue is written, or would be.
     pub queue_path: String,
@@ -29,26 +29,7 @@ pub struct DirectedLink {
     pub table: LinkTable,
 }
 
-/// A directed link, ready to become a queue or a wire.
-pub struct Channel {
-    pub(super) name: String,
-    pub(super) capacity: Capacity,
-    pub(super) overhead: u32,
-    pub(super) delay: Schedule<Duration>,
-    pub(super) loss: Schedule<f64>,
-    pub(super) policer: Option<TokenBucket>,
-    pub(super) reorder: Option<ReorderTable>,
-    pub(super) remark: Option<[Ecn; 4]>,
-    pub(super) queue: Option<Value>,
-    pub(super) capture: Option<Capture>,
-    setting: Setting,
-    queue_path: String,
-}
-
 /// Both directions of the link in `table`, read at `path`.
-///
-/// # Errors
-/// An unknown field or a value of the wrong form, with its path.
 pub fn directions(
     table: &Map<String, Value>,
     path: &str,
@@ -83,35 +64,35 @@ pub fn directions(
     Ok([forward, back])
 }
 
-/// Refuses fields that earlier versions had, and says what to write in their place.
+/// Fields of earlier versions: the field, the one inside it, the field that has the value now, as a course
+/// of this form, and the field beside the value.
+const MOVED: [(&str, Option<&str>, &str, &str, &str); 6] = [
+    ("steps", None, "rate", "steps", "period"),
+    ("delays", None, "delay", "steps", "period"),
+    ("losses", None, "loss", "steps", "period"),
+    ("trace", None, "rate", "trace", "quantum"),
+    ("draw", Some("rates"), "rate", "draw", "every"),
+    ("draw", Some("delays"), "delay", "draw", "every"),
+];
+
+/// Refuses fields of earlier versions. The error says how to write them now.
 fn refuse_moved(table: &Map<String, Value>) -> Result<(), ConfigError> {
-    let course = |form: &str, value: &Value, beside: Option<&str>, from: &Map<String, Value>| {
-        let mut course = Map::from_iter([(form.to_owned(), value.clone())]);
-        let beside = beside.and_then(|field| Some((field, from.get(field)?)));
-        course.extend(beside.map(|(field, value)| (field.to_owned(), value.clone())));
-        inline(&Value::Object(course))
-    };
     for (field, value) in table.iter().filter(|(_, value)| !value.is_null()) {
-        let draw = |of: &str| {
-            let from = value.as_object()?;
-            Some(course("draw", from.get(of)?, Some("every"), from))
-        };
-        let moved = match field.as_str() {
-            "steps" => vec![("rate", Some(course("steps", value, Some("period"), table)))],
-            "delays" => vec![("delay", Some(course("steps", value, Some("period"), table)))],
-            "losses" => vec![("loss", Some(course("steps", value, Some("period"), table)))],
-            "trace" => vec![("rate", Some(course("trace", value, Some("quantum"), table)))],
-            "draw" => vec![("rate", draw("rates")), ("delay", draw("delays"))],
-            _ => continue,
-        };
-        let moved = moved
-            .into_iter()
-            .filter_map(|(field, course)| course.map(|course| format!("`{field} = {course}`")));
+        let rows = MOVED.iter().filter(|(old, ..)| old == field);
+        let moved = rows.filter_map(|&(_, inner, now, form, beside)| {
+            let (value, beside_it) = match inner {
+                Some(inner) => (value.get(inner)?, value.get(beside)),
+                None => (value, table.get(beside)),
+            };
+            let course = [(form, Some(value)), (beside, beside_it)];
+            let course = course.into_iter().filter_map(|(field, value)| Some((field, value?)));
+            let course = course.map(|(field, value)| (field.to_owned(), value.clone()));
+            Some(format!("`{now} = {}`", inline(&Value::Object(course.collect()))))
+        });
         let moved: Vec<_> = moved.collect();
-        return Err(ConfigError::new(
-            field,
-            format!("is no field of a link any more; write {}", moved.join(" and ")),
-        ));
+        require(MOVED.iter().all(|(old, ..)| old != field), field, || {
+            format!("is no field of a link any more; write {}", moved.join(" and "))
+        })?;
     }
     Ok(())
 }
@@ -128,19 +109,6 @@ fn inline(value: &Value) -> String {
         }
         value => value.to_string(),
     }
-}
-
-/// The channels of `links`, with random values drawn from `seed` for `duration`.
-///
-/// # Errors
-/// A file cannot be read or written. The error names its field.
-pub fn channels(
-    links: &[DirectedLink],
-    seed: u64,
-    duration: Duration,
-    base: &Path,
-) -> Result<Vec<Channel>, ConfigError> {
-    links.iter().map(|link| link.channel(seed, duration, base)).collect()
 }
 
 /// A box, and its kind.
@@ -189,9 +157,6 @@ impl DirectedLink {
     }
 
     /// The box in front of the link, and its kind.
-    ///
-    /// # Errors
-    /// The box is wrong, with its path.
     pub fn middlebox(
         &self,
         boxes: &Registry<dyn Middlebox>,
@@ -204,9 +169,6 @@ impl DirectedLink {
     }
 
     /// Its queue with every default filled in, if it has one.
-    ///
-    /// # Errors
-    /// The queue is wrong, with its path, or a trace cannot be read.
     pub fn queue(
         &self,
         base: &Path,
@@ -217,31 +179,27 @@ impl DirectedLink {
         queue.map(Some).map_err(|error| error.within(&self.queue_path))
     }
 
-    /// The kind of its queue, and the queue.
-    ///
-    /// # Errors
-    /// The queue cannot be built.
+    /// The kind of its queue, and the queue. Without one it has unlimited room.
     pub(super) fn discipline(
         &self,
         base: &Path,
         disciplines: &Disciplines,
     ) -> Result<(String, Box<dyn Discipline>), ConfigError> {
-        let setting = self.setting(base)?;
-        discipline(self.table.queue.as_ref(), &setting, &self.queue_path, disciplines)
+        let block = self.table.queue.clone().unwrap_or_else(unlimited);
+        let kind = block.get("kind").and_then(Value::as_str).unwrap_or("combination").to_owned();
+        let built = disciplines.build(&block, &self.setting(base)?);
+        Ok((kind, built.map_err(|error| error.within(&self.queue_path))?))
     }
 
-    /// What the discipline is told of this link.
-    ///
-    /// # Errors
-    /// A trace cannot be read.
+    /// The properties of the link that its discipline may know.
     pub fn setting(&self, base: &Path) -> Result<Setting, ConfigError> {
         let rate = match self.rate() {
             Course::Draw(Draw { draw, .. }) => {
-                // The mean does not depend on the draws.
+                // The mean of all values, which does not depend on the draws.
                 let sum: u128 = draw.iter().map(|rate| u128::from(rate.bps())).sum();
                 Rate::from_bps((sum / draw.len() as u128) as u64)
             }
-            // Nothing else is random.
+            // No other course is random.
             _ => match self.capacity(&mut Rng::named(0, ""), Duration::ZERO, base)? {
                 Capacity::Steps { steps, .. } => {
                     steps.iter().map(|(_, rate)| *rate).max().unwrap_or_default()
@@ -252,7 +210,7 @@ impl DirectedLink {
         Ok(self.table.setting(rate))
     }
 
-    /// The course of its rate.
+    /// Its rate.
     pub fn rate(&self) -> &Course<Rate> {
         self.table.rate.as_ref().expect("the table has been checked")
     }
@@ -282,63 +240,44 @@ impl DirectedLink {
         })
     }
 
-    fn channel(&self, seed: u64, span: Duration, base: &Path) -> Result<Channel, ConfigError> {
+    /// The properties of the link in a run of length `span`, with random values drawn from `seed`.
+    pub(super) fn spec(
+        &self,
+        (number, ends): (u32, (u32, u32)),
+        (seed, span): (u64, Duration),
+        base: &Path,
+        disciplines: &Disciplines,
+    ) -> Result<LinkSpec, ConfigError> {
         let table = &self.table;
         let mut rng = Rng::named(seed, &format!("link/{}/draw", table.name));
         let field = |name: &str| format!("{}.{name}", self.path);
         let capacity = self.capacity(&mut rng, span, base)?;
         let delay = table.delay.schedule(&mut rng, span, base, &field("delay"), any)?;
         let loss = table.loss.schedule(&mut rng, span, base, &field("loss"), check_share)?;
-        let capture = match &table.pcap {
-            None => None,
-            Some(file) => Some(
-                Capture::create(&base.join(file))
-                    .map_err(|error| error.within(&format!("{}.pcap", self.path)))?,
-            ),
-        };
-        Ok(Channel {
+        let create = |file| Capture::create(&base.join(file));
+        let capture = table.pcap.as_ref().map(create).transpose();
+        let (kind, discipline) = self.discipline(base, disciplines)?;
+        Ok(LinkSpec {
             name: table.name.clone(),
+            number,
+            ends,
+            kind,
+            discipline,
             capacity,
             overhead: table.overhead.0,
             delay,
             loss,
             policer: table.police.map(policer).transpose()?,
-            reorder: table.reorder,
+            reorder: table.reorder.map(|table| (table.share, table.delay)),
             remark: table.remark.map(remarked),
-            queue: table.queue.clone(),
-            capture,
-            setting: self.setting(base)?,
-            queue_path: self.queue_path.clone(),
+            capture: capture.map_err(|error| error.within(&field("pcap")))?,
         })
-    }
-}
-
-impl Channel {
-    /// The kind of the queue, and the queue.
-    pub(super) fn discipline(
-        &self,
-        disciplines: &Disciplines,
-    ) -> Result<(String, Box<dyn Discipline>), ConfigError> {
-        discipline(self.queue.as_ref(), &self.setting, &self.queue_path, disciplines)
     }
 }
 
 /// The queue of a link that has none: it has unlimited room.
 pub fn unlimited() -> Value {
     json!({ "kind": "fifo", "limit": Limit::Packets(u32::MAX) })
-}
-
-/// The kind of `queue`, which is at `path`, and the queue. Without one it has unlimited room.
-fn discipline(
-    queue: Option<&Value>,
-    setting: &Setting,
-    path: &str,
-    disciplines: &Disciplines,
-) -> Result<(String, Box<dyn Discipline>), ConfigError> {
-    let block = queue.cloned().unwrap_or_else(unlimited);
-    let kind = block.get("kind").and_then(Value::as_str).unwrap_or("combination").to_owned();
-    let built = disciplines.build(&block, setting);
-    Ok((kind, built.map_err(|error| error.within(path))?))
 }
 
 fn policer(PoliceTable { rate, burst }: PoliceTable) -> Result<TokenBucket, ConfigError> {
@@ -360,7 +299,7 @@ fn remarked(RemarkTable { not_ect, ect0, ect1, ce }: RemarkTable) -> [Ecn; 4] {
     becomes
 }
 
-/// A rate of zero is an outage, which steps may have.
+/// Checks a rate. In steps, zero is an outage.
 fn check_rate(rate: Rate, field: &str) -> Result<(), ConfigError> {
     let is_outage = field.ends_with(".steps");
     require(rate.bps() > 0 || is_outage, field, || "must be greater than 0".into())

@@ -17,14 +17,15 @@ mod size;
 
 pub use agent::{AgentTable, Seen};
 pub use build::Participant;
-pub use grammar::{AccessTable as Access, CompareTable, ScenarioTable, TrafficTable};
+pub use grammar::ScenarioTable;
+pub(crate) use grammar::TrafficTable;
 pub(crate) use place::{Flows, QueuePlace};
 pub use resolve::with_queue;
 pub use schema::{catalogue, schema};
 pub use size::MOST_MEMORY;
 
 use crate::Registry;
-use crate::traffic::{BuildSite, Codec, Generator, Marks, Transport};
+use crate::traffic::{BuildSite, Codec, Generator, Transport};
 use crate::wireless::{Site, WirelessTable};
 use change::Dated;
 use forebay_core::config::{read, require, unknown};
@@ -40,10 +41,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Parameters of sources that may be courses.
+const VARYING: [&str; 2] = ["rate", "interval"];
+
 /// Largest scenario file in bytes.
 pub const LARGEST: u64 = 16 << 20;
 
-/// A scenario whose every field has been checked.
+/// A scenario, all of whose fields have been checked.
 #[derive(Clone)]
 pub struct Scenario {
     table: ScenarioTable,
@@ -53,7 +57,7 @@ pub struct Scenario {
     /// Stations of the wireless network.
     sites: Vec<Site>,
     traffic: Vec<Traffic>,
-    /// As written, without its changes.
+    /// The scenario as written, without its changes.
     tree: Value,
     changes: Vec<Dated>,
     base: PathBuf,
@@ -73,7 +77,7 @@ pub(crate) struct Traffic {
 /// The tree of the TOML text `text`.
 ///
 /// # Errors
-/// Where the text is not TOML, with line and column.
+/// The text is not TOML. The error has line and column.
 pub fn parse(text: &str) -> Result<Value, ConfigError> {
     toml::from_str(text).map_err(|error| ConfigError::new("", error.to_string()))
 }
@@ -88,8 +92,7 @@ impl Scenario {
         Scenario::read_after(None, tree, base, registry)
     }
 
-    /// The same for a tree that may have more changes than `known`. Common parts are not read
-    /// again.
+    /// The same for a tree that may have more changes than `known`. Equal changes are not read again.
     ///
     /// # Errors
     /// As [`Scenario::read`].
@@ -123,7 +126,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Checks what several fields say together.
+    /// Checks fields against each other.
     fn check(&self) -> Result<(), ConfigError> {
         let table = &self.table;
         require(table.duration > Duration::ZERO, "duration", || "must be greater than 0".into())?;
@@ -223,7 +226,6 @@ impl Scenario {
     /// An error beyond the form of the fields: values out of range, unknown kinds, files that
     /// cannot be used, nodes without a path between them.
     pub fn effective(&self) -> Result<Value, ConfigError> {
-        // Building finds all that is wrong; what it opens for writing must not exist for a check.
         for (index, file) in self.table.plugins.iter().enumerate() {
             let is_loaded = self.registry.plugins.contains_key(file);
             let is_there = is_loaded || self.base.join(file).is_file();
@@ -231,24 +233,14 @@ impl Scenario {
                 format!("there is no file \"{file}\"")
             })?;
         }
-        let dry = self.without_captures();
-        dry.world(self.table.seed)?;
-        let mut tree = json!({
-            "title": self.table.title,
-            "duration": self.table.duration,
-            "warmup": self.table.warmup,
-            "seed": self.table.seed,
-            "sample": self.sample(),
-        });
-        if let Some(file) = &self.table.tcp_trace {
-            tree["tcp_trace"] = json!(file);
-        }
-        if !self.table.tables.is_empty() {
-            tree["tables"] = json!(self.table.tables);
-        }
-        if !self.table.plugins.is_empty() {
-            tree["plugins"] = json!(self.table.plugins);
-        }
+        // Building finds all errors. A check must not create the files that a run writes.
+        self.without_captures().world(self.table.seed)?;
+        let mut tree = to_object(&self.table);
+        tree.retain(|_, value| !is_empty(value));
+        // `tcp` is part of each traffic entry, and the others are added below.
+        ["tcp", "dumbbell", "parking_lot"].iter().for_each(|field| drop(tree.remove(*field)));
+        tree.insert("title".into(), json!(self.table.title));
+        tree.insert("sample".into(), json!(self.sample()));
         let pairs: Vec<_> =
             self.links.chunks(2).map(|pair| self.both_ways(pair)).collect::<Result<_, _>>()?;
         let in_row = self.row.as_ref().map_or(0, |row| row.hops as usize);
@@ -265,38 +257,27 @@ impl Scenario {
                 };
                 table.insert("hop".into(), row.own.iter().map(own).collect());
             }
-            tree[row.path] = Value::Object(table);
+            tree.insert(row.path.into(), Value::Object(table));
         }
         let links = pairs.into_iter().skip(in_row).map(Value::Object).collect();
-        tree["link"] = Value::Array(links);
+        tree.insert("link".into(), Value::Array(links));
         if let Some(wireless) = &self.table.wireless {
             let mut table = to_object(wireless);
             let queue = self.registry.disciplines.effective(&wireless.queue, &wireless.setting());
             let queue = queue.map_err(|error| error.within("wireless.queue"))?;
             table.insert("queue".into(), queue);
-            tree["wireless"] = Value::Object(table);
+            tree.insert("wireless".into(), Value::Object(table));
         }
-        tree["route"] = json!(self.table.route);
-        if !self.table.positions.is_empty() {
-            tree["positions"] = json!(self.table.positions);
-        }
+        tree.insert("route".into(), json!(self.table.route));
         if !self.profiles.is_empty() {
-            tree["profile"] = self.profiles.iter().map(NamedProfile::effective).collect();
+            let profiles = self.profiles.iter().map(NamedProfile::effective);
+            tree.insert("profile".into(), profiles.collect());
         }
-        tree["traffic"] = self.traffic.iter().map(Traffic::effective).collect();
+        tree.insert("traffic".into(), self.traffic.iter().map(Traffic::effective).collect());
         if !self.changes.is_empty() {
-            tree["change"] = Value::Array(self.effective_changes()?);
+            tree.insert("change".into(), Value::Array(self.effective_changes()?));
         }
-        if let Some(compare) = &self.table.compare {
-            tree["compare"] = json!(compare);
-        }
-        if let Some(tune) = &self.table.tune {
-            tree["tune"] = json!(tune);
-        }
-        if let Some(agent) = &self.table.agent {
-            tree["agent"] = json!(agent);
-        }
-        Ok(tree)
+        Ok(Value::Object(tree))
     }
 
     /// The table of a link with its reverse direction, with every default filled in.
@@ -376,7 +357,7 @@ impl Traffic {
         require(!own, "ecn", || {
             "is for datagrams; TCP's packets are ECN-capable with `tcp.ecn`".into()
         })?;
-        let site = BuildSite { base_dir: base, marks: Marks::default(), place: None };
+        let site = BuildSite::nowhere(base);
         let params = source.effective(&Value::Object(params.clone()), &site).map_err(|error| {
             let own = source.fields();
             let known = || TRAFFIC_FIELDS.into_iter().chain(own.iter().map(String::as_str));
@@ -412,9 +393,24 @@ impl Traffic {
 
     /// The capture file that it replays, if it does.
     fn capture(&self) -> Option<String> {
-        let site = BuildSite { base_dir: Path::new(""), marks: Marks::default(), place: None };
+        let site = BuildSite::nowhere(Path::new(""));
         let file = self.source.reads(&self.params, &site).expect("they have been read before");
         file.filter(|file| !file.is_empty())
+    }
+
+    /// `field` of the course of each parameter that varies, with the parameter's name.
+    fn of_courses<'a>(&'a self, field: &str) -> impl Iterator<Item = (&'static str, &'a Value)> {
+        let course = |name| Some((name, self.params[name].get(field)?));
+        VARYING.into_iter().filter_map(course).collect::<Vec<_>>().into_iter()
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
     }
 }
 

@@ -29,9 +29,6 @@ pub struct Flows {
 
 impl Scenario {
     /// The queue of the link called `name`.
-    ///
-    /// # Errors
-    /// There is no such link, or it has no queue.
     pub(crate) fn queue_place(&self, name: &str) -> Result<QueuePlace, ConfigError> {
         let index = self.link(name)?;
         let link = &self.links[index];
@@ -42,9 +39,6 @@ impl Scenario {
     }
 
     /// The queue that `block` describes, at this place.
-    ///
-    /// # Errors
-    /// The queue is wrong.
     pub(crate) fn build_queue(
         &self,
         place: &QueuePlace,
@@ -69,9 +63,6 @@ impl Scenario {
     }
 
     /// The flows of the traffic entry called `name`.
-    ///
-    /// # Errors
-    /// There is no such entry, or it does not use TCP.
     pub(crate) fn flows_of(&self, name: &str) -> Result<Flows, ConfigError> {
         let mut first = 0;
         for entry in &self.traffic {

@@ -1,4 +1,4 @@
-//! What an emulation needs to know of a scenario: its links, and the path of every traffic entry.
+//! Data of a scenario for an emulation: its links, and the path of every traffic entry.
 
 use super::Scenario;
 use super::graph::Hop;

@@ -18,9 +18,6 @@ pub struct NamedProfile {
 
 impl NamedProfile {
     /// Reads the table called `name`: `per`, `kind` and that kind's parameters.
-    ///
-    /// # Errors
-    /// An unknown kind or field, a value of the wrong form or out of range, with its path.
     pub fn read(name: &str, table: &Value, registry: &Registry) -> Result<Self, ConfigError> {
         let read = || {
             let mut table: Map<String, Value> = config::read(table)?;
@@ -60,9 +57,6 @@ impl<'a> Conditioners<'a> {
     }
 
     /// Index of the conditioner of flow `flow` (whose name is unique) in profile `name`.
-    ///
-    /// # Errors
-    /// There is no profile of this name.
     pub fn of(&mut self, name: &str, flow: &str) -> Result<u32, ConfigError> {
         let at =
             self.profiles.iter().position(|profile| profile.name == name).ok_or_else(|| {

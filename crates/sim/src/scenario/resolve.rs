@@ -1,5 +1,4 @@
-//! What a scenario contains: its links by name, its traffic, and the files that it reads. Also puts
-//! a queue on one of its links.
+//! Contents of a scenario: links by name, traffic, and files that it reads. Also puts a queue on a link.
 
 use super::grammar::LinkTable;
 use super::graph::listed;
@@ -134,11 +133,16 @@ impl Scenario {
                 Some((file?.to_owned(), format!("{}.{field}.trace", link.path)))
             })
         });
-        let captures = self.last().traffic.iter().enumerate().filter_map(|(index, entry)| {
-            Some((entry.capture()?, format!("traffic[{index}].file")))
+        let sources = self.last().traffic.iter().enumerate();
+        let sources = sources.flat_map(|(index, entry)| {
+            let capture = entry.capture().map(|file| (file, format!("traffic[{index}].file")));
+            let traces = entry.of_courses("trace").filter_map(move |(field, file)| {
+                Some((file.as_str()?.to_owned(), format!("traffic[{index}].{field}.trace")))
+            });
+            capture.into_iter().chain(traces)
         });
         let mut files: Vec<(String, String)> = Vec::new();
-        for (file, path) in plugins.chain(traces).chain(captures) {
+        for (file, path) in plugins.chain(traces).chain(sources) {
             if files.iter().all(|(known, _)| *known != file) {
                 files.push((file, path));
             }
@@ -163,7 +167,7 @@ impl Scenario {
         tree.sort_all_objects();
         let mut hash = Sha256::new();
         let mut add = |bytes: &[u8]| {
-            // Lengths keep one part from running into the next.
+            // Lengths separate the parts.
             hash.update((bytes.len() as u64).to_le_bytes());
             hash.update(bytes);
         };
@@ -284,7 +288,7 @@ pub fn with_queue(
     let links = scenario.compared(link)?;
     let mut tree = tree.clone();
     match (&scenario.row, links.as_slice()) {
-        // What all hops have in common is said once, and no hop says otherwise.
+        // The shared table has the queue, and no hop a queue of its own.
         (Some(row), [_, _, ..]) if scenario.chosen(link) != Some(EVERY_LINK) => {
             for hop in &row.own {
                 table_at(&mut tree, &format!("{}.hop.{hop}", row.path)).remove("queue");

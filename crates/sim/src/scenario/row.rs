@@ -27,9 +27,6 @@ pub struct Row {
 
 impl Row {
     /// The dumbbell in `table`, and its link in both directions.
-    ///
-    /// # Errors
-    /// What is wrong, with its path.
     pub fn dumbbell(table: &Map<String, Value>) -> Result<(Self, Vec<DirectedLink>), ConfigError> {
         let path = "dumbbell";
         let mut table = table.clone();
@@ -41,9 +38,6 @@ impl Row {
     }
 
     /// The parking lot in `table`, and its links, both directions of each next to each other.
-    ///
-    /// # Errors
-    /// What is wrong, with its path.
     pub fn parking_lot(
         table: &Map<String, Value>,
     ) -> Result<(Self, Vec<DirectedLink>), ConfigError> {
@@ -151,7 +145,7 @@ fn own_tables(
         })?;
         let mut table: Map<String, Value> = read(&table).map_err(within)?;
         refuse_ends(&table).map_err(within)?;
-        // Nothing can be taken away from what the hops have in common.
+        // A hop cannot remove a shared field.
         table.retain(|_, value| !value.is_null());
         if let Some(Value::Object(back)) = table.get_mut("reverse") {
             back.retain(|_, value| !value.is_null());

@@ -131,7 +131,7 @@ fn traffic(sources: &Parts<Generator>, generator: &mut SchemaGenerator, tcp: &Va
     json!({ "oneOf": one_of })
 }
 
-/// Each kind of profile, and what one of its markers meters.
+/// Each kind of profile, with the field `per`.
 fn profiles(markers: &Parts<dyn Marker>, generator: &mut SchemaGenerator) -> Vec<Value> {
     let per = Per::json_schema(generator).to_value();
     let with_per = |kind: &Entry<dyn Marker>| {

@@ -3,7 +3,10 @@
 use super::grammar::{LinkTable, Wanted};
 use super::{Scenario, Traffic};
 use crate::measure::QueuePoint;
-use forebay_core::{Bytes, ConfigError, Duration, Rate, Time, config::require};
+use forebay_core::{
+    Bytes, ConfigError, Duration, Rate, Time,
+    config::{read, require},
+};
 
 /// Most memory that one run may need.
 pub const MOST_MEMORY: Bytes = Bytes(4_000_000_000);
@@ -28,10 +31,7 @@ impl Scenario {
         Bytes(self.demands().map(|demand| demand.bytes).fold(0, u64::saturating_add))
     }
 
-    /// Checks that the run fits [`MOST_MEMORY`].
-    ///
-    /// # Errors
-    /// What needs too much, and what would need less.
+    /// Checks that the run fits into [`MOST_MEMORY`].
     pub(super) fn check_size(&self) -> Result<(), ConfigError> {
         let mut total = 0_u64;
         for Demand { path, what, remedy, bytes } in self.demands() {
@@ -53,7 +53,7 @@ impl Scenario {
     fn demands(&self) -> impl Iterator<Item = Demand> + '_ {
         let flows = self.traffic.iter().enumerate().map(|(index, traffic)| {
             let flows = u64::from(traffic.table.flows);
-            let each = FLOW.saturating_add(self.captured(traffic));
+            let each = FLOW.saturating_add(self.file_bytes(traffic));
             Demand {
                 path: format!("traffic[{index}].flows"),
                 what: count(flows, "flow"),
@@ -61,18 +61,23 @@ impl Scenario {
                 bytes: flows.saturating_mul(each),
             }
         });
-        let draws = self.links.iter().flat_map(|link| {
+        let draws = move |path: String, every, flows: u64| {
+            let steps = points(self.table.duration, every).saturating_mul(flows);
+            let (what, bytes) = (count(steps, "draw"), steps.saturating_mul(DRAW));
+            Demand { path, what, remedy: "draw less often, or run for less time", bytes }
+        };
+        let of_links = self.links.iter().flat_map(move |link| {
             let LinkTable { delay, loss, .. } = &link.table;
             let courses =
                 [("rate", link.rate().every()), ("delay", delay.every()), ("loss", loss.every())];
-            courses.into_iter().filter_map(|(field, every)| {
-                let steps = points(self.table.duration, every?);
-                Some(Demand {
-                    path: format!("{}.{field}.every", link.path),
-                    what: count(steps, "draw"),
-                    remedy: "draw less often, or run for less time",
-                    bytes: steps.saturating_mul(DRAW),
-                })
+            courses.into_iter().filter_map(move |(field, every)| {
+                Some(draws(format!("{}.{field}.every", link.path), every?, 1))
+            })
+        });
+        let of_sources = self.traffic.iter().enumerate().flat_map(move |(index, traffic)| {
+            traffic.of_courses("every").filter_map(move |(field, every)| {
+                let path = format!("traffic[{index}].{field}.every");
+                Some(draws(path, read(every).ok()?, u64::from(traffic.table.flows)))
             })
         });
         let points = points(self.table.duration, self.sample());
@@ -91,14 +96,17 @@ impl Scenario {
             remedy: "sample less often, or leave \"flow_series\" out",
             bytes: points.saturating_mul(everyone).saturating_mul(FLOW_POINT),
         });
-        flows.chain(draws).chain([series]).chain(of_flows)
+        flows.chain(of_links).chain(of_sources).chain([series]).chain(of_flows)
     }
 
-    /// Memory of a flow for a capture. It is less than the file, in which every packet has headers.
-    fn captured(&self, traffic: &Traffic) -> u64 {
-        // A file that is not there is for the source to report.
+    /// Memory of a flow for the files that its source reads. A capture takes less than its file, in which
+    /// every packet has headers.
+    fn file_bytes(&self, traffic: &Traffic) -> u64 {
+        // A file that is missing is for the source to report.
         let size = |file| std::fs::metadata(self.base.join(file)).map_or(0, |file| file.len());
-        traffic.capture().map_or(0, size)
+        let traces = traffic.of_courses("trace").filter_map(|(_, file)| file.as_str());
+        let traces: u64 = traces.map(|file| size(file.into())).sum();
+        traces + traffic.capture().map_or(0, size)
     }
 }
 

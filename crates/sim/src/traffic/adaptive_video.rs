@@ -54,32 +54,6 @@ impl Default for AdaptiveVideoParams {
 }
 
 impl AdaptiveVideo {
-    /// A player with these parameters.
-    ///
-    /// # Errors
-    /// Rates that do not ascend from above 0, or times out of range.
-    pub fn new(params: &AdaptiveVideoParams) -> Result<Self, ConfigError> {
-        let rates = &params.rates;
-        let ascending = rates.windows(2).all(|pair| pair[0] < pair[1]);
-        let above = rates.first().is_some_and(|rate| rate.bps() > 0);
-        require(ascending && above, "rates", || {
-            "must be one or more rates above 0, ascending, such as [\"1Mbit\", \"3Mbit\"]".into()
-        })?;
-        require(params.segment > Duration::ZERO, "segment", || {
-            format!("must be above 0s, got \"{}\"", params.segment)
-        })?;
-        require(params.buffer >= params.segment, "buffer", || {
-            format!("must hold a segment of \"{}\", got \"{}\"", params.segment, params.buffer)
-        })?;
-        Ok(AdaptiveVideo {
-            params: params.clone(),
-            throughput: None,
-            buffered: Duration::ZERO,
-            last: Time::ZERO,
-            begun: None,
-        })
-    }
-
     fn segment(&mut self, at: Time) -> Transfer {
         let affordable = SAFETY * self.throughput.unwrap_or(0.0);
         let fits = |rate: &&Rate| rate.bps() as f64 <= affordable;
@@ -100,7 +74,25 @@ impl Named for AdaptiveVideo {
     type Params = AdaptiveVideoParams;
 
     fn build(params: &AdaptiveVideoParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Transfers(Box::new(AdaptiveVideo::new(params)?)))
+        let rates = &params.rates;
+        let ascending = rates.windows(2).all(|pair| pair[0] < pair[1]);
+        let above = rates.first().is_some_and(|rate| rate.bps() > 0);
+        require(ascending && above, "rates", || {
+            "must be one or more rates above 0, ascending, such as [\"1Mbit\", \"3Mbit\"]".into()
+        })?;
+        require(params.segment > Duration::ZERO, "segment", || {
+            format!("must be above 0s, got \"{}\"", params.segment)
+        })?;
+        require(params.buffer >= params.segment, "buffer", || {
+            format!("must hold a segment of \"{}\", got \"{}\"", params.segment, params.buffer)
+        })?;
+        Ok(Generator::Transfers(Box::new(AdaptiveVideo {
+            params: params.clone(),
+            throughput: None,
+            buffered: Duration::ZERO,
+            last: Time::ZERO,
+            begun: None,
+        })))
     }
 }
 
@@ -114,7 +106,7 @@ impl Transfers for AdaptiveVideo {
         let measured = bits / now.since(begun).as_secs_f64().max(1e-9);
         let before = self.throughput.unwrap_or(measured);
         self.throughput = Some(before + SMOOTHING * (measured - before));
-        // What has been played since the last segment had arrived.
+        // Media left of the buffer when the last segment arrived.
         let left = self.buffered.saturating_sub(now.since(self.last));
         self.buffered = left + self.params.segment;
         self.last = now;
@@ -126,12 +118,13 @@ impl Transfers for AdaptiveVideo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::traffic::tests::transfers;
 
     /// Plays `segments` segments over a path of `bps`. Returns the bytes of the last, and the
     /// seconds from its beginning to that of the next.
     fn play(bps: f64, segments: u32) -> (u64, f64) {
         let mut rng = Rng::named(1, "video");
-        let mut video = AdaptiveVideo::new(&AdaptiveVideoParams::default()).unwrap();
+        let mut video = transfers::<AdaptiveVideo>(&AdaptiveVideoParams::default());
         let mut transfer = video.next(Time::ZERO, &mut rng).unwrap();
         assert_eq!(video.next(Time::ZERO, &mut rng), None);
         let mut last = (0, 0.0);

@@ -37,7 +37,7 @@ impl Transfers for Bulk {
         Some(Transfer::whole(after, None))
     }
 
-    /// A transfer that is cut off is not complete.
+    /// False, because an endless transfer ends only when it is cut off.
     fn arrived(&mut self) -> bool {
         false
     }

@@ -57,30 +57,6 @@ impl Default for BurstyParams {
     }
 }
 
-impl Bursty {
-    /// A source with these parameters.
-    ///
-    /// # Errors
-    /// A size, interval or probability out of range.
-    pub fn new(params: &BurstyParams) -> Result<Self, ConfigError> {
-        let len = require_length(params.size.0, "size")?;
-        let state = |interval: Duration, of: &str, leave: f64, end: &str| {
-            require(interval > Duration::ZERO, of, || "must be above 0s, such as \"1ms\"".into())?;
-            require(leave > 0.0 && leave <= 1.0, end, || {
-                format!("must be above 0 and at most 1, got {leave}")
-            })?;
-            Ok(State { interval: interval.as_secs_f64(), leave })
-        };
-        Ok(Bursty {
-            size: Variate::new(Law::Exponential, f64::from(len), 0.0)?,
-            bursty: state(params.bursty_interval, "bursty_interval", params.to_quiet, "to_quiet")?,
-            quiet: state(params.quiet_interval, "quiet_interval", params.to_bursty, "to_bursty")?,
-            is_bursty: false,
-            begun: false,
-        })
-    }
-}
-
 impl Named for Bursty {
     type Family = Generator;
     const NAME: &'static str = "bursty";
@@ -90,7 +66,21 @@ impl Named for Bursty {
     type Params = BurstyParams;
 
     fn build(params: &BurstyParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Datagrams(Box::new(Bursty::new(params)?)))
+        let len = require_length(params.size.0, "size")?;
+        let state = |interval: Duration, of: &str, leave: f64, end: &str| {
+            require(interval > Duration::ZERO, of, || "must be above 0s, such as \"1ms\"".into())?;
+            require(leave > 0.0 && leave <= 1.0, end, || {
+                format!("must be above 0 and at most 1, got {leave}")
+            })?;
+            Ok(State { interval: interval.as_secs_f64(), leave })
+        };
+        Ok(Generator::Datagrams(Box::new(Bursty {
+            size: Variate::new(Law::Exponential, f64::from(len), 0.0)?,
+            bursty: state(params.bursty_interval, "bursty_interval", params.to_quiet, "to_quiet")?,
+            quiet: state(params.quiet_interval, "quiet_interval", params.to_bursty, "to_bursty")?,
+            is_bursty: false,
+            begun: false,
+        })))
     }
 }
 
@@ -101,7 +91,7 @@ impl Datagrams for Bursty {
             let leave = if self.is_bursty { self.bursty.leave } else { self.quiet.leave };
             self.is_bursty ^= rng.chance(leave);
         } else {
-            // A moment chosen at random falls into a state by the time spent in it.
+            // The probability of a state is the share of time in it.
             let bursty = self.bursty.interval * self.quiet.leave;
             let quiet = self.quiet.interval * self.bursty.leave;
             self.is_bursty = rng.chance(bursty / (bursty + quiet));
@@ -116,14 +106,14 @@ impl Datagrams for Bursty {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traffic::tests::{Sample, sample};
+    use crate::traffic::tests::{Sample, datagrams, refused, sample};
 
     #[test]
     fn rate_and_variation_are_the_papers() {
         // The chain is in the bursty state for 0.091 / 0.102 of the datagrams: intervals have a
         // mean of 5.3710 ms, a second moment of 456.77 ms^2 and so a variation of 3.852.
-        let mut source = Bursty::new(&BurstyParams::default()).unwrap();
-        let Sample { rate, mean_len, mean_interval, cv } = sample(&mut source, 3_000_000);
+        let mut source = datagrams::<Bursty>(&BurstyParams::default());
+        let Sample { rate, mean_len, mean_interval, cv } = sample(&mut *source, 3_000_000);
         assert!((mean_len / 100.0 - 1.0).abs() < 0.005, "{mean_len}");
         assert!((mean_interval / 0.005_371 - 1.0).abs() < 0.015, "{mean_interval}");
         assert!((rate / 18_618.0 - 1.0).abs() < 0.015, "{rate}");
@@ -134,7 +124,7 @@ mod tests {
     fn impossible_probabilities_are_refused() {
         for to_quiet in [0.0, 1.5, f64::NAN] {
             let params = BurstyParams { to_quiet, ..BurstyParams::default() };
-            assert_eq!(Bursty::new(&params).err().unwrap().path, "to_quiet");
+            assert_eq!(refused::<Bursty>(&params), "to_quiet");
         }
     }
 }

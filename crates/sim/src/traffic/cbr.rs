@@ -1,9 +1,11 @@
-//! Datagrams of one size at a constant rate.
+//! Datagrams of one size at regular intervals.
 
+use super::clock::Clock;
 use super::family::{BuildSite, Facts, Generator, JudgedBy};
-use super::law::{require_length, require_rate};
+use super::law::require_length;
 use super::{Datagram, Datagrams};
-use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time};
+use crate::course::Course;
+use forebay_core::{Bytes, ConfigError, Named, Rate, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +21,9 @@ pub struct Cbr {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CbrParams {
-    /// Rate of IP packets, with their headers, without link overhead. Above 0.
-    pub rate: Rate,
+    /// Rate of IP packets, with their headers, without link overhead: above 0, or how it changes, as
+    /// of a link. All flows of the entry follow the same course; in steps, "0bit" is a pause.
+    pub rate: Course<Rate>,
     /// Length of the IP packet, including headers. 1 B to 65 535 B.
     pub size: Bytes,
     /// Whether the first datagram waits for a random part of the interval, so that several flows do
@@ -30,62 +33,8 @@ pub struct CbrParams {
 
 impl Default for CbrParams {
     fn default() -> Self {
-        CbrParams { rate: Rate::from_bps(1_000_000), size: Bytes(1000), random_phase: true }
-    }
-}
-
-/// Ticks at intervals of `work` / `rate` nanoseconds. The part below a nanosecond is carried over,
-/// so the mean rate is exact.
-#[derive(Debug, Clone)]
-pub(crate) struct Clock {
-    work: u64,
-    rate: u64,
-    remainder: u64,
-}
-
-impl Clock {
-    /// Ticks at which `len` bytes are sent at `rate`, the field at `path`.
-    ///
-    /// # Errors
-    /// A rate of zero, or of more than a packet per nanosecond.
-    pub(crate) fn new(rate: Rate, len: u32, path: &str) -> Result<Self, ConfigError> {
-        require_rate(rate, len, path)?;
-        Ok(Clock { work: u64::from(len) * 8_000_000_000, rate: rate.bps(), remainder: 0 })
-    }
-
-    /// Mean time between ticks.
-    pub(crate) fn interval(&self) -> Duration {
-        Duration::from_nanos(self.work / self.rate)
-    }
-
-    /// Ticks at `interval`.
-    pub(crate) fn every(interval: Duration) -> Self {
-        Clock { work: interval.as_nanos(), rate: 1, remainder: 0 }
-    }
-
-    /// The time until the next tick.
-    #[inline]
-    pub(crate) fn tick(&mut self) -> Duration {
-        let due = self.work + self.remainder;
-        self.remainder = due % self.rate;
-        Duration::from_nanos(due / self.rate)
-    }
-
-    /// A random part of an interval.
-    pub(crate) fn phase(&self, rng: &mut Rng) -> Duration {
-        Duration::from_nanos((self.work as f64 / self.rate as f64 * rng.uniform()) as u64)
-    }
-}
-
-impl Cbr {
-    /// A source with these parameters.
-    ///
-    /// # Errors
-    /// A rate of zero, or a size that a packet cannot have.
-    pub fn new(params: &CbrParams) -> Result<Self, ConfigError> {
-        let len = require_length(params.size.0, "size")?;
-        let clock = Clock::new(params.rate, len, "rate")?;
-        Ok(Cbr { clock, len, random_phase: params.random_phase, begun: false })
+        let rate = Course::Constant(Rate::from_bps(1_000_000));
+        CbrParams { rate, size: Bytes(1000), random_phase: true }
     }
 }
 
@@ -97,33 +46,36 @@ impl Named for Cbr {
     const FACTS: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
     type Params = CbrParams;
 
-    fn build(params: &CbrParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Datagrams(Box::new(Cbr::new(params)?)))
+    fn build(params: &CbrParams, site: &BuildSite) -> Result<Generator, ConfigError> {
+        let len = require_length(params.size.0, "size")?;
+        let clock = Clock::new(&params.rate, len, site)?;
+        let random_phase = params.random_phase;
+        Ok(Generator::Datagrams(Box::new(Cbr { clock, len, random_phase, begun: false })))
     }
 }
 
 impl Datagrams for Cbr {
     #[inline]
     fn next(&mut self, after: Time, rng: &mut Rng) -> Option<Datagram> {
-        let wait = if self.begun {
-            self.clock.tick()
-        } else {
-            self.begun = true;
-            if self.random_phase { self.clock.phase(rng) } else { Duration::ZERO }
-        };
-        Some(Datagram { at: after + wait, len: self.len, flow: 0, marks: None })
+        if !std::mem::replace(&mut self.begun, true) && self.random_phase {
+            self.clock.set_at_random(after, rng);
+        }
+        let at = self.clock.run(after, Time::MAX)?;
+        Some(Datagram { at, len: self.len, flow: 0, marks: None })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::traffic::tests::{datagrams, refused};
 
     #[test]
     fn the_rate_is_exact() {
         // 1000 B at 3 Mbit/s is not a whole number of nanoseconds; 3000 of them take 8 s.
-        let params = CbrParams { rate: Rate::from_bps(3_000_000), ..CbrParams::default() };
-        let mut cbr = Cbr::new(&CbrParams { random_phase: false, ..params }).unwrap();
+        let params =
+            CbrParams { rate: Course::Constant(Rate::from_bps(3_000_000)), ..CbrParams::default() };
+        let mut cbr = datagrams::<Cbr>(&CbrParams { random_phase: false, ..params });
         let mut rng = Rng::named(1, "cbr");
         let mut at = cbr.next(Time::from_nanos(5), &mut rng).unwrap().at;
         assert_eq!(at, Time::from_nanos(5));
@@ -141,7 +93,7 @@ mod tests {
         // 1000 B at 1 Mbit/s: 8 ms.
         let phases: Vec<f64> = (0..2000)
             .map(|_| {
-                let mut cbr = Cbr::new(&CbrParams::default()).unwrap();
+                let mut cbr = datagrams::<Cbr>(&CbrParams::default());
                 cbr.next(Time::ZERO, &mut rng).unwrap().at.as_secs_f64()
             })
             .collect();
@@ -153,7 +105,7 @@ mod tests {
     fn impossible_packets_are_refused() {
         for size in [0, 65_536] {
             let params = CbrParams { size: Bytes(size), ..CbrParams::default() };
-            assert_eq!(Cbr::new(&params).err().unwrap().path, "size");
+            assert_eq!(refused::<Cbr>(&params), "size");
         }
     }
 }

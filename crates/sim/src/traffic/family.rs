@@ -1,12 +1,13 @@
-//! The family of sources of traffic: what one is built from, and what is known of it.
+//! The family of sources of traffic.
 
 use super::{Datagrams, Marks, Transfers};
+use crate::course::{Course, Schedule, Varies};
 use crate::wireless::Track;
-use forebay_core::Family;
+use forebay_core::{ConfigError, Duration, Family, Rng};
 use serde::Serialize;
 use std::path::Path;
 
-/// What generates one flow of a traffic entry.
+/// The source of one flow of a traffic entry.
 pub enum Generator {
     /// Datagrams, open loop.
     Datagrams(Box<dyn Datagrams>),
@@ -38,18 +39,45 @@ pub enum JudgedBy {
     DelayAndLoss,
 }
 
-/// What a source is built from.
+/// The traffic entry for which a source is built.
 #[derive(Debug, Clone, Copy)]
 pub struct BuildSite<'a> {
     /// Directory that relative file names start from: the scenario's own.
     pub base_dir: &'a Path,
     /// Marks of the traffic entry, for sources that replace some of them.
     pub marks: Marks,
-    /// Where the sender is, if it is a station of the wireless network.
+    /// Track of the sender, if it is a station of the wireless network.
     pub place: Option<&'a Track>,
+    /// Name of the traffic entry.
+    pub name: &'a str,
+    /// Length of the run.
+    pub span: Duration,
+    /// Seed of the run.
+    pub seed: u64,
 }
 
-/// What is known of a source beside its name.
+impl<'a> BuildSite<'a> {
+    /// No entry of any scenario: enough to read parameters, and to build what does not vary.
+    pub fn nowhere(base_dir: &'a Path) -> Self {
+        let (marks, span) = (Marks::default(), Duration::ZERO);
+        BuildSite { base_dir, marks, place: None, name: "", span, seed: 0 }
+    }
+
+    /// The values of `course`, the parameter `field`; `check` checks each. All flows of the entry
+    /// have the same, drawn ones too.
+    pub(super) fn schedule<T: Varies>(
+        &self,
+        course: &Course<T>,
+        field: &str,
+        check: impl Fn(T, &str) -> Result<(), ConfigError>,
+    ) -> Result<Schedule<T>, ConfigError> {
+        course.check(field, &check)?;
+        let mut rng = Rng::named(self.seed, &format!("traffic/{}/{field}", self.name));
+        course.schedule(&mut rng, self.span, self.base_dir, field, check)
+    }
+}
+
+/// Properties of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
     /// How its packets are carried.

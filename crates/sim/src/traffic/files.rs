@@ -6,6 +6,7 @@
 
 use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Law, Transfer, Transfers, Variate};
+use crate::course::{Course, Schedule};
 use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct Files {
     size: Variate,
     arrivals: Arrivals,
-    interval: Duration,
+    interval: Schedule<Duration>,
     /// Files still to come. None: endless.
     left: Option<u64>,
     begun: bool,
@@ -48,8 +49,9 @@ pub struct FilesParams {
     /// When a file starts.
     pub arrivals: Arrivals,
     /// Time between files: from end to start for sequential arrivals (think time), otherwise from
-    /// start to start and above 0.
-    pub interval: Duration,
+    /// start to start and above 0; or how it changes, as of a link's delay. The value counts that
+    /// holds when the time begins. All flows of the entry follow the same course.
+    pub interval: Course<Duration>,
     /// Number of files; endless if unset. At least 1.
     pub count: Option<u64>,
 }
@@ -61,40 +63,13 @@ impl Default for FilesParams {
             sizes: Law::Fixed,
             shape: 1.2,
             arrivals: Arrivals::Sequential,
-            interval: Duration::ZERO,
+            interval: Course::Constant(Duration::ZERO),
             count: None,
         }
     }
 }
 
 impl Files {
-    /// A user with these parameters.
-    ///
-    /// # Errors
-    /// A size, interval, shape or count out of range.
-    pub fn new(params: &FilesParams) -> Result<Self, ConfigError> {
-        require(params.size.0 > 0, "size", || "must be above 0B, got \"0B\"".into())?;
-        require(params.count != Some(0), "count", || {
-            "must be at least 1, got 0; leave it out for files without end".into()
-        })?;
-        require(
-            params.arrivals == Arrivals::Sequential || params.interval > Duration::ZERO,
-            "interval",
-            || {
-                "must be above 0s for fixed and poisson arrivals, such as \"500ms\"; or write \
-                 arrivals = \"sequential\""
-                    .into()
-            },
-        )?;
-        Ok(Files {
-            size: Variate::new(params.sizes, params.size.0 as f64, params.shape)?,
-            arrivals: params.arrivals,
-            interval: params.interval,
-            left: params.count,
-            begun: false,
-        })
-    }
-
     fn transfer(&mut self, at: Time, rng: &mut Rng) -> Option<Transfer> {
         if let Some(left) = &mut self.left {
             *left = left.checked_sub(1)?;
@@ -112,8 +87,26 @@ impl Named for Files {
     const FACTS: Facts = Facts::transfers(JudgedBy::Completion);
     type Params = FilesParams;
 
-    fn build(params: &FilesParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Transfers(Box::new(Files::new(params)?)))
+    fn build(params: &FilesParams, site: &BuildSite) -> Result<Generator, ConfigError> {
+        require(params.size.0 > 0, "size", || "must be above 0B, got \"0B\"".into())?;
+        require(params.count != Some(0), "count", || {
+            "must be at least 1, got 0; leave it out for files without end".into()
+        })?;
+        let interval = site.schedule(&params.interval, "interval", |interval, field| {
+            let fits = params.arrivals == Arrivals::Sequential || interval > Duration::ZERO;
+            require(fits, field, || {
+                "must be above 0s for fixed and poisson arrivals, such as \"500ms\"; or write \
+                 arrivals = \"sequential\""
+                    .into()
+            })
+        })?;
+        Ok(Generator::Transfers(Box::new(Files {
+            size: Variate::new(params.sizes, params.size.0 as f64, params.shape)?,
+            arrivals: params.arrivals,
+            interval,
+            left: params.count,
+            begun: false,
+        })))
     }
 }
 
@@ -124,9 +117,9 @@ impl Transfers for Files {
             Arrivals::Sequential if first => Duration::ZERO,
             Arrivals::Sequential => return None,
             Arrivals::Fixed if first => Duration::ZERO,
-            Arrivals::Fixed => self.interval,
+            Arrivals::Fixed => self.interval.at(after),
             Arrivals::Poisson => {
-                Duration::from_secs_f64(rng.exponential(self.interval.as_secs_f64()))
+                Duration::from_secs_f64(rng.exponential(self.interval.at(after).as_secs_f64()))
             }
         };
         self.transfer(after + wait, rng)
@@ -136,22 +129,23 @@ impl Transfers for Files {
         if self.arrivals != Arrivals::Sequential {
             return None;
         }
-        self.transfer(now + self.interval, rng)
+        self.transfer(now + self.interval.at(now), rng)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::traffic::tests::{refused, transfers};
 
-    fn files(params: FilesParams) -> (Files, Rng) {
-        (Files::new(&params).unwrap(), Rng::named(1, "files"))
+    fn files(params: FilesParams) -> (Box<dyn Transfers>, Rng) {
+        (transfers::<Files>(&params), Rng::named(1, "files"))
     }
 
     #[test]
     fn sequential_files_wait_for_the_last() {
         let (mut user, mut rng) = files(FilesParams {
-            interval: Duration::from_secs(2),
+            interval: Course::Constant(Duration::from_secs(2)),
             count: Some(2),
             ..FilesParams::default()
         });
@@ -167,7 +161,7 @@ mod tests {
     fn fixed_arrivals_are_a_clock() {
         let (mut user, mut rng) = files(FilesParams {
             arrivals: Arrivals::Fixed,
-            interval: Duration::from_millis(500),
+            interval: Course::Constant(Duration::from_millis(500)),
             ..FilesParams::default()
         });
         let mut at = Time::ZERO;
@@ -185,7 +179,7 @@ mod tests {
             sizes: Law::Pareto,
             shape: 2.5,
             arrivals: Arrivals::Poisson,
-            interval: Duration::from_millis(10),
+            interval: Course::Constant(Duration::from_millis(10)),
             ..FilesParams::default()
         });
         let n = 100_000;
@@ -203,7 +197,7 @@ mod tests {
 
     #[test]
     fn wrong_parameters_name_the_field() {
-        let refuse = |params| Files::new(&params).err().unwrap().path;
+        let refuse = |params| refused::<Files>(&params);
         let base = FilesParams::default;
         assert_eq!(refuse(FilesParams { size: Bytes(0), ..base() }), "size");
         assert_eq!(refuse(FilesParams { count: Some(0), ..base() }), "count");

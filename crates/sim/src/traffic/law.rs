@@ -27,10 +27,6 @@ pub struct Variate {
 
 impl Variate {
     /// A variable with this `mean`. `shape` is used only for the Pareto distribution.
-    ///
-    /// # Errors
-    /// For the Pareto distribution: a `shape` below 1.01. At 1 and below it has no mean, and just
-    /// above hardly any value is near it.
     pub fn new(law: Law, mean: f64, shape: f64) -> Result<Self, ConfigError> {
         if law == Law::Pareto {
             require(shape.is_finite() && shape >= LEAST_SHAPE, "shape", || {
@@ -43,12 +39,10 @@ impl Variate {
         Ok(Variate { law, mean, shape })
     }
 
-    /// The mean.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// One value.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> f64 {
         match self.law {
@@ -60,7 +54,6 @@ impl Variate {
 
     /// The rest of a value at a random moment: exact for fixed and exponential values, a new value
     /// for Pareto, whose residual has no mean for shapes of 2 and below.
-    #[inline]
     pub fn residual(&self, rng: &mut Rng) -> f64 {
         match self.law {
             Law::Fixed => self.mean * rng.uniform(),
@@ -69,7 +62,6 @@ impl Variate {
     }
 
     /// One packet length: a value rounded to whole bytes, within 1 to 65 535.
-    #[inline]
     pub fn draw_length(&self, rng: &mut Rng) -> u32 {
         ((self.draw(rng) + 0.5) as u32).clamp(1, MAX_PACKET)
     }
@@ -82,9 +74,6 @@ const LEAST_SHAPE: f64 = 1.01;
 pub(crate) const MAX_PACKET: u32 = 65_535;
 
 /// Checks that `size`, the field at `path`, can be a packet's length.
-///
-/// # Errors
-/// A length of zero, or above that of the largest IP packet.
 pub(crate) fn require_length(size: u64, path: &str) -> Result<u32, ConfigError> {
     require((1..=u64::from(MAX_PACKET)).contains(&size), path, || {
         format!("must be from 1B to {MAX_PACKET}B, the largest IP packet; got \"{size}B\"")
@@ -92,12 +81,11 @@ pub(crate) fn require_length(size: u64, path: &str) -> Result<u32, ConfigError> 
     Ok(size as u32)
 }
 
-/// Checks that `rate`, the field at `path`, can be that of packets of `len` bytes.
-///
-/// # Errors
-/// A rate of zero, or one so high that packets have no time between them.
+/// Checks that `rate`, the field at `path`, can be that of packets of `len` bytes: with time between
+/// them, and above 0, but that a step of 0 is a pause.
 pub(crate) fn require_rate(rate: Rate, len: u32, path: &str) -> Result<(), ConfigError> {
-    require(rate.bps() > 0, path, || "must be above 0, such as \"1Mbit\"".into())?;
+    let may_pause = path.ends_with(".steps");
+    require(rate.bps() > 0 || may_pause, path, || "must be above 0, such as \"1Mbit\"".into())?;
     let most = Rate::from_bps(u64::from(len) * 8_000_000_000);
     require(rate <= most, path, || {
         format!("must be at most {most}, a packet of {len} B a nanosecond; got \"{rate}\"")

@@ -1,4 +1,4 @@
-//! What users send: datagram sources (open loop) and transfers over TCP.
+//! Sources of traffic: datagrams (open loop) and transfers over TCP.
 //!
 //! A traffic entry of a scenario names a source (`kind = "voice"`) and gives its parameters;
 //! [`builtin`] has all of them. Each flow of an entry has a generator and a random stream. A
@@ -8,6 +8,7 @@ mod adaptive_video;
 mod bulk;
 mod bursty;
 mod cbr;
+mod clock;
 mod family;
 mod files;
 mod law;
@@ -21,47 +22,35 @@ mod voice;
 mod web;
 mod writes;
 
-pub use adaptive_video::{AdaptiveVideo, AdaptiveVideoParams};
-pub use bulk::{Bulk, BulkParams};
-pub use bursty::{Bursty, BurstyParams};
-pub use cbr::{Cbr, CbrParams};
 pub use family::{BuildSite, Facts, Generator, JudgedBy, Transport};
-pub use files::{Arrivals, Files, FilesParams};
-pub use law::{Law, Variate};
-pub use on_off::{OnOff, OnOffParams};
-pub use pages::{Pages, PagesParams};
+pub(crate) use law::{Law, Variate};
 pub use pcap::{Pcap, PcapParams};
-pub use poisson::{Poisson, PoissonParams};
-pub use rules::{Prefix, Protocol, Rule};
-pub use sensing::{Sensing, SensingParams};
-pub use voice::{Codec, Voice, VoiceParams};
-pub use web::{Web, WebParams};
-pub use writes::{Writes, WritesParams};
+pub(crate) use voice::Codec;
 
 use forebay_core::{Ecn, Packet, Registry, Rng, Time};
 
 /// The sources of this crate, one line for each.
 pub fn builtin() -> Registry<Generator> {
     Registry::default()
-        .with::<AdaptiveVideo>()
-        .with::<Bulk>()
-        .with::<Bursty>()
-        .with::<Cbr>()
-        .with::<Files>()
-        .with::<OnOff>()
-        .with::<Pages>()
+        .with::<adaptive_video::AdaptiveVideo>()
+        .with::<bulk::Bulk>()
+        .with::<bursty::Bursty>()
+        .with::<cbr::Cbr>()
+        .with::<files::Files>()
+        .with::<on_off::OnOff>()
+        .with::<pages::Pages>()
         .with::<Pcap>()
-        .with::<Poisson>()
-        .with::<Sensing>()
-        .with::<Voice>()
-        .with::<Web>()
-        .with::<Writes>()
+        .with::<poisson::Poisson>()
+        .with::<sensing::Sensing>()
+        .with::<voice::Voice>()
+        .with::<web::Web>()
+        .with::<writes::Writes>()
 }
 
 /// One datagram that a source sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Datagram {
-    /// When it is sent; never before the previous one.
+    /// Time of sending; not before that of the previous one.
     pub at: Time,
     /// Length of the IP packet in bytes.
     pub len: u32,
@@ -71,7 +60,7 @@ pub struct Datagram {
     pub marks: Option<Marks>,
 }
 
-/// What classifiers see of a packet, beside its size and flow.
+/// Properties of a packet for classifiers, beside its length and flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Marks {
     /// QoS class q.
@@ -116,7 +105,7 @@ pub trait Datagrams: Send {
 /// One transfer over a TCP connection: a new connection, or the user's that has stayed open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
-    /// When it begins.
+    /// Time of its beginning.
     pub at: Time,
     /// Payload bytes, at least 1. None: endless.
     pub bytes: Option<u64>,
@@ -133,9 +122,9 @@ impl Transfer {
 
 /// A user who transfers data over TCP.
 ///
-/// An open-loop user answers `next` for ever (or `count` times), and never `completed`. A
-/// closed-loop user answers `next` once and then `completed`. It answers `next` again if several of
-/// its transfers run at the same time.
+/// An open-loop user returns transfers from `next`, and none from `completed`. A closed-loop user returns
+/// one from `next`, and then those from `completed`. It returns more from `next` if several of its
+/// transfers run at the same time.
 pub trait Transfers: Send {
     /// The first transfer, or the next one that does not depend on the end of the last, at `after`
     /// or later. `after` is the user's start at the first call, and then the beginning of the last
@@ -143,8 +132,8 @@ pub trait Transfers: Send {
     /// `completed` has begun.
     fn next(&mut self, after: Time, rng: &mut Rng) -> Option<Transfer>;
 
-    /// All data of a transfer have arrived. Returns whether this completes something whose
-    /// completion time, from the transfer's beginning, counts.
+    /// All data of a transfer have arrived. Returns whether this is counted as a completion, with its time
+    /// since the beginning of the transfer.
     fn arrived(&mut self) -> bool {
         true
     }
@@ -159,6 +148,7 @@ pub trait Transfers: Send {
 pub(crate) mod tests {
     use super::*;
     use crate::wireless::Track;
+    use forebay_core::Named;
     use schemars::SchemaGenerator;
     use serde_json::{Value, json};
     use std::path::Path;
@@ -198,8 +188,35 @@ pub(crate) mod tests {
         }
     }
 
-    fn site() -> BuildSite<'static> {
-        BuildSite { base_dir: Path::new("."), marks: Marks::default(), place: None }
+    pub(crate) fn site() -> BuildSite<'static> {
+        BuildSite::nowhere(Path::new("."))
+    }
+
+    /// The source of datagrams `N` with these parameters.
+    pub(crate) fn datagrams<N>(params: &N::Params) -> Box<dyn Datagrams>
+    where
+        N: Named<Family = Generator>,
+    {
+        match N::build(params, &site()).unwrap() {
+            Generator::Datagrams(source) => source,
+            Generator::Transfers(_) => unreachable!("{} sends datagrams", N::NAME),
+        }
+    }
+
+    /// The source of transfers `N` with these parameters.
+    pub(crate) fn transfers<N>(params: &N::Params) -> Box<dyn Transfers>
+    where
+        N: Named<Family = Generator>,
+    {
+        match N::build(params, &site()).unwrap() {
+            Generator::Transfers(source) => source,
+            Generator::Datagrams(_) => unreachable!("{} uses TCP", N::NAME),
+        }
+    }
+
+    /// The parameter that `N` refuses.
+    pub(crate) fn refused<N: Named<Family = Generator>>(params: &N::Params) -> String {
+        N::build(params, &site()).err().unwrap().path
     }
 
     #[test]

@@ -4,10 +4,11 @@
 //! rate while on times on / (on + off), for any distribution of the times. The source starts on or
 //! off at random, in this proportion.
 
-use super::cbr::Clock;
+use super::clock::Clock;
 use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::law::require_length;
 use super::{Datagram, Datagrams, Law, Variate};
+use crate::course::Course;
 use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time, config::require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,8 +24,10 @@ pub struct OnOff {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OnOffParams {
-    /// Rate of IP packets while on, with their headers, without link overhead. Above 0.
-    pub rate: Rate,
+    /// Rate of IP packets while on, with their headers, without link overhead: above 0, or how it
+    /// changes, as of a link. All flows of the entry follow the same course; in steps, "0bit" is a
+    /// pause.
+    pub rate: Course<Rate>,
     /// Length of the IP packet, including headers. 1 B to 65 535 B.
     pub size: Bytes,
     /// Mean time on. Above 0, and at least a thousandth of the interval between packets.
@@ -41,7 +44,7 @@ pub struct OnOffParams {
 impl Default for OnOffParams {
     fn default() -> Self {
         OnOffParams {
-            rate: Rate::from_bps(1_000_000),
+            rate: Course::Constant(Rate::from_bps(1_000_000)),
             size: Bytes(500),
             on: Duration::from_millis(500),
             off: Duration::from_millis(500),
@@ -52,7 +55,7 @@ impl Default for OnOffParams {
 }
 
 /// Alternating times on and off, and the times at which a clock ticks while on.
-pub(crate) struct Spurts {
+pub(super) struct Spurts {
     on: Variate,
     off: Variate,
     /// End of the present time on. None before the start.
@@ -60,12 +63,8 @@ pub(crate) struct Spurts {
 }
 
 impl Spurts {
-    /// Times with these means, for ticks of `clock`. The fields are `on` and `shape`.
-    ///
-    /// # Errors
-    /// A time on that is zero or hundreds of times shorter than the clock's interval, or a shape
-    /// without a mean.
-    pub(crate) fn new(
+    /// Times with these means, for ticks of `clock`.
+    pub(super) fn new(
         clock: &Clock,
         on: Duration,
         off: Duration,
@@ -73,8 +72,8 @@ impl Spurts {
         shape: f64,
     ) -> Result<Self, ConfigError> {
         require(on > Duration::ZERO, "on", || "must be above 0s, such as \"500ms\"".into())?;
-        // Each is drawn, whether or not a datagram falls into it.
-        let interval = clock.interval();
+        // Each time on costs work, also without a datagram in it.
+        let interval = clock.longest_interval();
         require(on >= interval / MOST_EMPTY, "on", || {
             format!(
                 "must be at least 1/{MOST_EMPTY} of the interval between packets, {interval}; got \
@@ -88,22 +87,24 @@ impl Spurts {
         })
     }
 
-    /// The time of the clock's next tick.
+    /// The time of the clock's next tick; None if there is none.
     #[inline]
-    pub(crate) fn next(&mut self, after: Time, clock: &mut Clock, rng: &mut Rng) -> Time {
-        let (mut at, mut until) = match self.until {
-            Some(until) => (after + clock.tick(), until),
+    pub(super) fn next(&mut self, after: Time, clock: &mut Clock, rng: &mut Rng) -> Option<Time> {
+        let (mut from, mut until) = match self.until {
+            Some(until) => (after, until),
             None => self.begin(after, clock, rng),
         };
-        // At the end of time nothing is left to wait for.
-        while at >= until && until < Time::MAX {
-            let rest = at - until;
-            let begin = until + span(self.off.draw(rng));
-            until = begin + span(self.on.draw(rng));
-            at = begin + rest;
+        loop {
+            if let Some(at) = clock.run(from, until) {
+                self.until = Some(until);
+                return Some(at);
+            }
+            if clock.is_over(until) {
+                return None;
+            }
+            from = until + span(self.off.draw(rng));
+            until = from + span(self.on.draw(rng));
         }
-        self.until = Some(until);
-        at
     }
 
     #[cold]
@@ -111,30 +112,17 @@ impl Spurts {
         let share = self.on.mean() / (self.on.mean() + self.off.mean());
         let begin = if rng.chance(share) { start } else { start + span(self.off.residual(rng)) };
         let on = if begin == start { self.on.residual(rng) } else { self.on.draw(rng) };
-        (begin + clock.phase(rng), begin + span(on))
+        clock.set_at_random(begin, rng);
+        (begin, begin + span(on))
     }
 }
 
 /// Most times on that may pass between two packets, on average.
 const MOST_EMPTY: u64 = 1000;
 
-/// A random time in whole nanoseconds. It is never zero, so time advances.
-#[inline]
+/// A random time in whole nanoseconds, at least one, so that time advances.
 fn span(secs: f64) -> Duration {
     Duration::from_secs_f64(secs).max(Duration::from_nanos(1))
-}
-
-impl OnOff {
-    /// A source with these parameters.
-    ///
-    /// # Errors
-    /// A rate or time of zero, a size that a packet cannot have, or a shape out of range.
-    pub fn new(params: &OnOffParams) -> Result<Self, ConfigError> {
-        let len = require_length(params.size.0, "size")?;
-        let clock = Clock::new(params.rate, len, "rate")?;
-        let spurts = Spurts::new(&clock, params.on, params.off, params.times, params.shape)?;
-        Ok(OnOff { len, clock, spurts })
-    }
 }
 
 impl Named for OnOff {
@@ -146,15 +134,17 @@ impl Named for OnOff {
     const FACTS: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
     type Params = OnOffParams;
 
-    fn build(params: &OnOffParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Datagrams(Box::new(OnOff::new(params)?)))
+    fn build(params: &OnOffParams, site: &BuildSite) -> Result<Generator, ConfigError> {
+        let len = require_length(params.size.0, "size")?;
+        let clock = Clock::new(&params.rate, len, site)?;
+        let spurts = Spurts::new(&clock, params.on, params.off, params.times, params.shape)?;
+        Ok(Generator::Datagrams(Box::new(OnOff { len, clock, spurts })))
     }
 }
 
 impl Datagrams for OnOff {
-    #[inline]
     fn next(&mut self, after: Time, rng: &mut Rng) -> Option<Datagram> {
-        let at = self.spurts.next(after, &mut self.clock, rng);
+        let at = self.spurts.next(after, &mut self.clock, rng)?;
         Some(Datagram { at, len: self.len, flow: 0, marks: None })
     }
 }
@@ -162,14 +152,14 @@ impl Datagrams for OnOff {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traffic::tests::sample;
+    use crate::traffic::tests::{datagrams, refused, sample};
     use proptest::{prop_assert, proptest};
 
     #[test]
     fn the_mean_rate_is_the_share_of_time_on() {
         for (times, shape) in [(Law::Fixed, 1.5), (Law::Exponential, 1.5), (Law::Pareto, 2.5)] {
             let params = OnOffParams {
-                rate: Rate::from_bps(800_000),
+                rate: Course::Constant(Rate::from_bps(800_000)),
                 size: Bytes(100),
                 on: Duration::from_millis(30),
                 off: Duration::from_millis(70),
@@ -177,7 +167,7 @@ mod tests {
                 shape,
             };
             // 100 kB/s while on, 30 % of the time.
-            let rate = sample(&mut OnOff::new(&params).unwrap(), 400_000).rate;
+            let rate = sample(&mut *datagrams::<OnOff>(&params), 400_000).rate;
             assert!((rate / 30_000.0 - 1.0).abs() < 0.015, "{times:?}: {rate}");
         }
     }
@@ -185,14 +175,14 @@ mod tests {
     #[test]
     fn fixed_times_send_bursts_of_equal_size() {
         let params = OnOffParams {
-            rate: Rate::from_bps(800_000),
+            rate: Course::Constant(Rate::from_bps(800_000)),
             size: Bytes(1000),
             on: Duration::from_millis(50),
             off: Duration::from_millis(50),
             times: Law::Fixed,
             shape: 1.5,
         };
-        let mut source = OnOff::new(&params).unwrap();
+        let mut source = datagrams::<OnOff>(&params);
         let mut rng = Rng::named(4, "bursts");
         // One datagram each 10 ms while on: five, then a gap of 60 ms.
         let mut at = source.next(Time::ZERO, &mut rng).unwrap().at;
@@ -211,26 +201,30 @@ mod tests {
     #[test]
     fn what_would_take_for_ever_is_refused() {
         // 12 000 s between packets of 1500 B.
-        let slow = OnOffParams { rate: Rate::from_bps(1), size: Bytes(1500), ..Default::default() };
-        let refuse = |params| OnOff::new(&params).err().unwrap().path;
+        let slow = OnOffParams {
+            rate: Course::Constant(Rate::from_bps(1)),
+            size: Bytes(1500),
+            ..Default::default()
+        };
+        let refuse = |params| refused::<OnOff>(&params);
         assert_eq!(refuse(OnOffParams { on: Duration::from_secs(11), ..slow.clone() }), "on");
-        assert!(OnOff::new(&OnOffParams { on: Duration::from_secs(12), ..slow.clone() }).is_ok());
+        datagrams::<OnOff>(&OnOffParams { on: Duration::from_secs(12), ..slow.clone() });
         // 1500 B a nanosecond are 12 Tbit/s.
         let most = Rate::from_bps(12_000_000_000_000);
         let more = Rate::from_bps(most.bps() + 1);
-        assert_eq!(refuse(OnOffParams { rate: more, ..slow.clone() }), "rate");
-        assert!(OnOff::new(&OnOffParams { rate: most, ..slow }).is_ok());
+        assert_eq!(refuse(OnOffParams { rate: Course::Constant(more), ..slow.clone() }), "rate");
+        datagrams::<OnOff>(&OnOffParams { rate: Course::Constant(most), ..slow });
     }
 
     #[test]
     fn a_pause_may_last_beyond_the_end_of_time() {
         let off = Duration::from_nanos(i64::MAX as u64);
         let params = OnOffParams { off, times: Law::Fixed, ..OnOffParams::default() };
-        let mut source = OnOff::new(&params).unwrap();
+        let mut source = datagrams::<OnOff>(&params);
         let mut rng = Rng::named(1, "pauses");
         let mut at = Time::ZERO;
-        while at < Time::MAX {
-            at = source.next(at, &mut rng).unwrap().at;
+        while let Some(datagram) = source.next(at, &mut rng) {
+            at = datagram.at;
         }
     }
 
@@ -243,7 +237,7 @@ mod tests {
                 times: Law::Pareto,
                 ..OnOffParams::default()
             };
-            let mut source = OnOff::new(&params).unwrap();
+            let mut source = datagrams::<OnOff>(&params);
             let mut rng = Rng::named(seed, "forward");
             let mut at = Time::from_nanos(1000);
             for _ in 0..20 {

@@ -53,22 +53,6 @@ impl Default for PagesParams {
 }
 
 impl Pages {
-    /// A user with these parameters.
-    ///
-    /// # Errors
-    /// No object, connection or page, or an object without size.
-    pub fn new(params: &PagesParams) -> Result<Self, ConfigError> {
-        let one =
-            |path, value: u64| require(value > 0, path, || "must be at least 1, got 0".to_owned());
-        one("objects", u64::from(params.objects))?;
-        one("connections", u64::from(params.connections))?;
-        require(params.size.0 > 0, "size", || "must be above 0B, got \"0B\"".into())?;
-        require(params.count != Some(0), "count", || {
-            "must be at least 1, got 0; leave it out for pages without end".into()
-        })?;
-        Ok(Pages { params: params.clone(), pages: 0, waiting: 0, open: 0, missing: 0 })
-    }
-
     fn connections(&self) -> u32 {
         self.params.connections.min(self.params.objects)
     }
@@ -102,7 +86,21 @@ impl Named for Pages {
     type Params = PagesParams;
 
     fn build(params: &PagesParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Transfers(Box::new(Pages::new(params)?)))
+        let one =
+            |path, value: u64| require(value > 0, path, || "must be at least 1, got 0".to_owned());
+        one("objects", u64::from(params.objects))?;
+        one("connections", u64::from(params.connections))?;
+        require(params.size.0 > 0, "size", || "must be above 0B, got \"0B\"".into())?;
+        require(params.count != Some(0), "count", || {
+            "must be at least 1, got 0; leave it out for pages without end".into()
+        })?;
+        Ok(Generator::Transfers(Box::new(Pages {
+            params: params.clone(),
+            pages: 0,
+            waiting: 0,
+            open: 0,
+            missing: 0,
+        })))
     }
 }
 
@@ -128,15 +126,16 @@ impl Transfers for Pages {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::traffic::tests::transfers;
 
     #[test]
     fn a_page_is_dealt_out_to_connections_that_begin_together() {
         let mut rng = Rng::named(1, "pages");
         let reading = Duration::from_secs(1);
         let params = PagesParams { reading, count: Some(2), ..PagesParams::default() };
-        let mut pages = Pages::new(&params).unwrap();
+        let mut pages = transfers::<Pages>(&params);
         let at = |seconds| Time::ZERO + Duration::from_secs(seconds);
-        let mut begin = |pages: &mut Pages, first: Option<Transfer>, now| {
+        let mut begin = |pages: &mut dyn Transfers, first: Option<Transfer>, now| {
             let mut all: Vec<_> = first.into_iter().collect();
             while let Some(more) = pages.next(now, &mut rng) {
                 all.push(more);
@@ -145,7 +144,7 @@ mod tests {
             all.iter().map(|transfer| transfer.bytes.unwrap()).collect::<Vec<_>>()
         };
         // 50 objects of 1000 B: two connections with nine, four with eight.
-        let mut first = begin(&mut pages, None, at(3));
+        let mut first = begin(&mut *pages, None, at(3));
         first.sort_unstable();
         assert_eq!(first, [8000, 8000, 8000, 8000, 9000, 9000]);
         let mut rng = Rng::named(2, "pages");
@@ -156,7 +155,7 @@ mod tests {
         assert!(pages.arrived(), "the page is whole");
         let next = pages.completed(at(6), &mut rng);
         assert_eq!(next.unwrap().at, at(7));
-        assert_eq!(begin(&mut pages, next, at(7)).iter().sum::<u64>(), 50_000);
+        assert_eq!(begin(&mut *pages, next, at(7)).iter().sum::<u64>(), 50_000);
         for left in (0..6).rev() {
             // One connection was given up: the page never is whole, and still the user goes on.
             assert!(left == 0 || !pages.arrived());
@@ -167,7 +166,7 @@ mod tests {
     #[test]
     fn few_objects_need_few_connections() {
         let mut rng = Rng::named(1, "pages");
-        let mut pages = Pages::new(&PagesParams { objects: 2, ..PagesParams::default() }).unwrap();
+        let mut pages = transfers::<Pages>(&PagesParams { objects: 2, ..PagesParams::default() });
         assert!(pages.next(Time::ZERO, &mut rng).is_some());
         assert!(pages.next(Time::ZERO, &mut rng).is_some());
         assert_eq!(pages.next(Time::ZERO, &mut rng), None);

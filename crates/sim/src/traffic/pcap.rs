@@ -238,7 +238,7 @@ mod tests {
     fn the_example_capture_is_what_other_tools_see() {
         // Numbers by tshark: packets and `ip.len` of those from 10.88.1.0/24.
         let base_dir = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples"));
-        let site = BuildSite { base_dir, marks: Marks::default(), place: None };
+        let site = BuildSite::nowhere(base_dir);
         let source = Some("10.88.1.0/24".parse().unwrap());
         let file = "office.pcap".to_owned();
         let params = PcapParams { file, source, ..PcapParams::default() };
@@ -257,8 +257,7 @@ mod tests {
 
     #[test]
     fn errors_name_the_file_and_the_field() {
-        let site =
-            BuildSite { base_dir: Path::new("/nowhere"), marks: Marks::default(), place: None };
+        let site = BuildSite::nowhere(Path::new("/nowhere"));
         let build = |params| Pcap::build(&params, &site).err().unwrap().to_string();
         assert!(build(PcapParams::default()).starts_with("file: is missing"));
         let file = "no.pcap".to_owned();

@@ -1,16 +1,17 @@
 //! Datagrams at exponential intervals.
 
+use super::clock::Clock;
 use super::family::{BuildSite, Facts, Generator, JudgedBy};
-use super::law::{require_length, require_rate};
+use super::law::require_length;
 use super::{Datagram, Datagrams, Law, Variate};
+use crate::course::Course;
 use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A Poisson source.
 pub struct Poisson {
-    /// Mean interval, seconds.
-    interval: f64,
+    clock: Clock,
     size: Variate,
 }
 
@@ -18,8 +19,10 @@ pub struct Poisson {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PoissonParams {
-    /// Mean rate of IP packets, with their headers, without link overhead. Above 0.
-    pub rate: Rate,
+    /// Mean rate of IP packets, with their headers, without link overhead: above 0, or how it
+    /// changes, as of a link. All flows of the entry follow the same course; in steps, "0bit" is a
+    /// pause.
+    pub rate: Course<Rate>,
     /// Mean length of the IP packet, including headers. 1 B to 65 535 B.
     pub size: Bytes,
     /// How lengths spread about their mean; exponential ones make a link an M/M/1 queue.
@@ -31,26 +34,11 @@ pub struct PoissonParams {
 impl Default for PoissonParams {
     fn default() -> Self {
         PoissonParams {
-            rate: Rate::from_bps(1_000_000),
+            rate: Course::Constant(Rate::from_bps(1_000_000)),
             size: Bytes(1000),
             sizes: Law::Fixed,
             shape: 1.5,
         }
-    }
-}
-
-impl Poisson {
-    /// A source with these parameters.
-    ///
-    /// # Errors
-    /// A rate that is zero or too high, a size that a packet cannot have, or a shape out of range.
-    pub fn new(params: &PoissonParams) -> Result<Self, ConfigError> {
-        let len = require_length(params.size.0, "size")?;
-        require_rate(params.rate, len, "rate")?;
-        Ok(Poisson {
-            interval: f64::from(len) * 8.0 / params.rate.bps() as f64,
-            size: Variate::new(params.sizes, f64::from(len), params.shape)?,
-        })
     }
 }
 
@@ -62,15 +50,19 @@ impl Named for Poisson {
     const FACTS: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
     type Params = PoissonParams;
 
-    fn build(params: &PoissonParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Datagrams(Box::new(Poisson::new(params)?)))
+    fn build(params: &PoissonParams, site: &BuildSite) -> Result<Generator, ConfigError> {
+        let len = require_length(params.size.0, "size")?;
+        let clock = Clock::new(&params.rate, len, site)?;
+        let size = Variate::new(params.sizes, f64::from(len), params.shape)?;
+        Ok(Generator::Datagrams(Box::new(Poisson { clock, size })))
     }
 }
 
 impl Datagrams for Poisson {
-    #[inline]
     fn next(&mut self, after: Time, rng: &mut Rng) -> Option<Datagram> {
-        let at = after + Duration::from_secs_f64(rng.exponential(self.interval));
+        let bits = self.size.mean() * 8.0;
+        self.clock.set(after, |rate| Duration::from_secs_f64(rng.exponential(bits / rate)));
+        let at = self.clock.run(after, Time::MAX)?;
         Some(Datagram { at, len: self.size.draw_length(rng), flow: 0, marks: None })
     }
 }
@@ -78,12 +70,12 @@ impl Datagrams for Poisson {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traffic::tests::{Sample, sample};
+    use crate::traffic::tests::{Sample, datagrams, sample};
 
     #[test]
     fn intervals_are_exponential_with_the_mean_rate() {
-        let mut source = Poisson::new(&PoissonParams::default()).unwrap();
-        let Sample { rate, mean_interval, cv, .. } = sample(&mut source, 200_000);
+        let mut source = datagrams::<Poisson>(&PoissonParams::default());
+        let Sample { rate, mean_interval, cv, .. } = sample(&mut *source, 200_000);
         assert!((rate / 125_000.0 - 1.0).abs() < 0.01, "{rate}");
         assert!((mean_interval / 0.008 - 1.0).abs() < 0.01, "{mean_interval}");
         assert!((cv - 1.0).abs() < 0.01, "{cv}");
@@ -92,12 +84,12 @@ mod tests {
     #[test]
     fn random_sizes_keep_the_rate() {
         let params = PoissonParams {
-            rate: Rate::from_bps(4_000_000),
+            rate: Course::Constant(Rate::from_bps(4_000_000)),
             size: Bytes(500),
             sizes: Law::Exponential,
             ..PoissonParams::default()
         };
-        let Sample { rate, mean_len, .. } = sample(&mut Poisson::new(&params).unwrap(), 300_000);
+        let Sample { rate, mean_len, .. } = sample(&mut *datagrams::<Poisson>(&params), 300_000);
         assert!((rate / 500_000.0 - 1.0).abs() < 0.01, "{rate}");
         assert!((mean_len / 500.0 - 1.0).abs() < 0.01, "{mean_len}");
     }

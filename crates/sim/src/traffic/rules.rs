@@ -10,32 +10,33 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// What a packet must be to get these marks; what is left out does not matter, or is the entry's.
+/// Conditions on a packet, and marks for it. A condition that is left out is met; a mark that is left out
+/// is the entry's.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rule {
-    /// Its codepoint.
+    /// Codepoint of the packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<Codepoint>,
-    /// Its protocol.
+    /// Protocol of the packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<Protocol>,
-    /// Its source or its destination port. 0 to 65535.
+    /// Source or destination port of the packet. 0 to 65535.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// Addresses that it comes from, such as "10.1.0.0/16".
+    /// Source addresses, such as "10.1.0.0/16".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<Prefix>,
-    /// Addresses that it goes to, such as "2001:db8::/32".
+    /// Destination addresses, such as "2001:db8::/32".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<Prefix>,
-    /// QoS class that it gets. 0 to 255.
+    /// QoS class for the packet. 0 to 255.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub q: Option<u8>,
-    /// Precedence that it gets; higher is more important. 0 to 255.
+    /// Precedence for the packet; higher is more important. 0 to 255.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precedence: Option<u8>,
-    /// Drop precedence that it gets; higher is dropped first. 0 to 255.
+    /// Drop precedence for the packet; higher is dropped first. 0 to 255.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drop_precedence: Option<u8>,
 }

@@ -56,30 +56,6 @@ impl Default for SensingParams {
 }
 
 impl Sensing {
-    /// The sensor of a station that moves along `station`.
-    ///
-    /// # Errors
-    /// A track, pulse, range or size out of range.
-    pub fn new(params: &SensingParams, station: Track) -> Result<Self, ConfigError> {
-        let phenomenon = Track::new(&params.track).map_err(|error| error.within("track"))?;
-        require(params.pulse > Duration::ZERO, "pulse", || {
-            "must be above 0s, such as \"10ms\"".into()
-        })?;
-        require(params.range.is_finite() && params.range > 0.0, "range", || {
-            format!("must be above 0, got {}", params.range)
-        })?;
-        Ok(Sensing {
-            station,
-            phenomenon,
-            square_range: params.range * params.range,
-            pulse: params.pulse,
-            interval: params.interval,
-            len: require_length(params.size.0, "size")?,
-            next: None,
-            free_from: Time::ZERO,
-        })
-    }
-
     fn senses(&self, at: Time) -> bool {
         self.station.at(at).square_distance(self.phenomenon.at(at)) <= self.square_range
     }
@@ -94,11 +70,26 @@ impl Named for Sensing {
     type Params = SensingParams;
 
     fn build(params: &SensingParams, site: &BuildSite) -> Result<Generator, ConfigError> {
-        let place = site
-            .place
-            .cloned()
+        let station = site.place.cloned();
+        let station = station
             .ok_or_else(|| ConfigError::new("from", "must be a station or a grid of [wireless]"))?;
-        Ok(Generator::Datagrams(Box::new(Sensing::new(params, place)?)))
+        let phenomenon = Track::new(&params.track).map_err(|error| error.within("track"))?;
+        require(params.pulse > Duration::ZERO, "pulse", || {
+            "must be above 0s, such as \"10ms\"".into()
+        })?;
+        require(params.range.is_finite() && params.range > 0.0, "range", || {
+            format!("must be above 0, got {}", params.range)
+        })?;
+        Ok(Generator::Datagrams(Box::new(Sensing {
+            station,
+            phenomenon,
+            square_range: params.range * params.range,
+            pulse: params.pulse,
+            interval: params.interval,
+            len: require_length(params.size.0, "size")?,
+            next: None,
+            free_from: Time::ZERO,
+        })))
     }
 }
 
@@ -107,7 +98,7 @@ impl Datagrams for Sensing {
         let mut at = self.next.unwrap_or_else(|| {
             after + Duration::from_secs_f64(self.pulse.as_secs_f64() * rng.uniform())
         });
-        // Nothing moves any more: what is not sensed then never will be.
+        // From then on nothing moves: a phenomenon that is not sensed then is never sensed.
         let still = self.phenomenon.end().max(self.station.end());
         while !(at >= self.free_from && self.senses(at)) {
             if at >= still.max(self.free_from) {
@@ -124,7 +115,13 @@ impl Datagrams for Sensing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wireless::Point;
+    use crate::traffic::tests::site;
+    use crate::wireless::place::Point;
+
+    fn sensor(params: &SensingParams) -> Result<Generator, ConfigError> {
+        let station = Track::fixed(Point { x: 500.0, y: 0.0 });
+        Sensing::build(params, &BuildSite { place: Some(&station), ..site() })
+    }
 
     #[test]
     fn a_phenomenon_is_reported_while_it_is_near() {
@@ -133,9 +130,8 @@ mod tests {
             track: vec![(Duration::ZERO, 0.0, 0.0), (Duration::from_secs(10), 1000.0, 0.0)],
             ..SensingParams::default()
         };
-        let station = || Track::fixed(Point { x: 500.0, y: 0.0 });
         let reports = |params: &SensingParams| {
-            let mut sensor = Sensing::new(params, station()).unwrap();
+            let Ok(Generator::Datagrams(mut sensor)) = sensor(params) else { panic!("it builds") };
             let mut rng = Rng::named(1, "sensor");
             let mut times = Vec::new();
             while let Some(datagram) =
@@ -156,8 +152,7 @@ mod tests {
 
     #[test]
     fn wrong_parameters_name_the_field() {
-        let refuse =
-            |params| Sensing::new(&params, Track::fixed(Point::default())).err().unwrap().path;
+        let refuse = |params| sensor(&params).err().unwrap().path;
         let base = SensingParams::default;
         assert_eq!(refuse(SensingParams { pulse: Duration::ZERO, ..base() }), "pulse");
         assert_eq!(refuse(SensingParams { range: -1.0, ..base() }), "range");

@@ -1,10 +1,9 @@
 //! Voice over RTP, UDP and IP, with or without silence suppression.
 //!
-//! A packet carries one frame of speech and 40 bytes of headers (IPv4 20, UDP 8, RTP 12). With
-//! silence suppression there are talk spurts with pauses between them; the on-off source says when
-//! frames are sent in them.
+//! A packet has one frame of speech and 40 bytes of headers (IPv4 20, UDP 8, RTP 12). With silence
+//! suppression there are talk spurts with pauses between them, as those of the on-off source.
 
-use super::cbr::Clock;
+use super::clock::Clock;
 use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::law::require_length;
 use super::on_off::Spurts;
@@ -81,12 +80,26 @@ impl Codec {
     }
 }
 
-impl Voice {
-    /// A call with these parameters.
-    ///
-    /// # Errors
-    /// A frame, size, time or shape out of range, or only one of `on` and `off`.
-    pub fn new(params: &VoiceParams) -> Result<Self, ConfigError> {
+/// Length of a packet with `frame` of speech.
+fn coded(codec: Codec, frame: Duration) -> Bytes {
+    // Saturates, because the range of `frame` is not yet checked.
+    let bits = codec.rate().bps().saturating_mul(frame.as_nanos());
+    Bytes(bits.div_ceil(8_000_000_000) + HEADERS)
+}
+
+impl Named for Voice {
+    type Family = Generator;
+    const NAME: &'static str = "voice";
+    const SUMMARY: &'static str = "one direction of a call: G.711 or G.729a over RTP";
+    const SOURCE: &'static str = "ITU-T G.711, ITU-T G.729 annex A; RFC 3551, section 4.5";
+    const FACTS: Facts = Facts::datagrams(JudgedBy::Mos);
+    type Params = VoiceParams;
+
+    fn resolve(params: &mut VoiceParams, _: &BuildSite) {
+        params.size = params.size.or(Some(coded(params.codec, params.frame)));
+    }
+
+    fn build(params: &VoiceParams, _: &BuildSite) -> Result<Generator, ConfigError> {
         let (least, most) = (Duration::from_millis(1), Duration::from_millis(200));
         require((least..=most).contains(&params.frame), "frame", || {
             format!("must be from 1ms to 200ms, got \"{}\"", params.frame)
@@ -112,43 +125,23 @@ impl Voice {
             }
         };
         let len = require_length(size.0, "size")?;
-        Ok(Voice { len, clock, spurts, begun: false })
-    }
-}
-
-/// Length of a packet with `frame` of speech.
-fn coded(codec: Codec, frame: Duration) -> Bytes {
-    // The frame's range is checked later.
-    let bits = codec.rate().bps().saturating_mul(frame.as_nanos());
-    Bytes(bits.div_ceil(8_000_000_000) + HEADERS)
-}
-
-impl Named for Voice {
-    type Family = Generator;
-    const NAME: &'static str = "voice";
-    const SUMMARY: &'static str = "one direction of a call: G.711 or G.729a over RTP";
-    const SOURCE: &'static str = "ITU-T G.711, ITU-T G.729 annex A; RFC 3551, section 4.5";
-    const FACTS: Facts = Facts::datagrams(JudgedBy::Mos);
-    type Params = VoiceParams;
-
-    fn resolve(params: &mut VoiceParams, _: &BuildSite) {
-        params.size = params.size.or(Some(coded(params.codec, params.frame)));
-    }
-
-    fn build(params: &VoiceParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Datagrams(Box::new(Voice::new(params)?)))
+        Ok(Generator::Datagrams(Box::new(Voice { len, clock, spurts, begun: false })))
     }
 }
 
 impl Datagrams for Voice {
     #[inline]
     fn next(&mut self, after: Time, rng: &mut Rng) -> Option<Datagram> {
+        let begins = !std::mem::replace(&mut self.begun, true);
         let at = match &mut self.spurts {
             Some(spurts) => spurts.next(after, &mut self.clock, rng),
-            None if self.begun => after + self.clock.tick(),
-            None => after + self.clock.phase(rng),
-        };
-        self.begun = true;
+            None => {
+                if begins {
+                    self.clock.set_at_random(after, rng);
+                }
+                self.clock.run(after, Time::MAX)
+            }
+        }?;
         Some(Datagram { at, len: self.len, flow: 0, marks: None })
     }
 }
@@ -156,15 +149,10 @@ impl Datagrams for Voice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traffic::tests::{Sample, sample};
-
-    fn site() -> BuildSite<'static> {
-        let marks = crate::traffic::Marks::default();
-        BuildSite { base_dir: std::path::Path::new("."), marks, place: None }
-    }
+    use crate::traffic::tests::{Sample, datagrams, refused, sample, site};
 
     fn voice(params: &VoiceParams, count: u32) -> Sample {
-        sample(&mut Voice::new(params).unwrap(), count)
+        sample(&mut *datagrams::<Voice>(params), count)
     }
 
     #[test]
@@ -216,11 +204,11 @@ mod tests {
     #[test]
     fn half_of_silence_suppression_and_impossible_frames_are_refused() {
         let on = VoiceParams { on: Some(Duration::from_secs(1)), ..VoiceParams::default() };
-        assert_eq!(Voice::new(&on).err().unwrap().path, "off");
+        assert_eq!(refused::<Voice>(&on), "off");
         for frame in [Duration::ZERO, Duration::MAX] {
             let mut params = VoiceParams { frame, ..VoiceParams::default() };
             Voice::resolve(&mut params, &site());
-            assert_eq!(Voice::new(&params).err().unwrap().path, "frame");
+            assert_eq!(refused::<Voice>(&params), "frame");
         }
     }
 }

@@ -89,17 +89,6 @@ fn embedded_objects(rng: &mut Rng) -> u32 {
 }
 
 impl Web {
-    /// A person with these parameters.
-    ///
-    /// # Errors
-    /// A count of zero.
-    pub fn new(params: &WebParams) -> Result<Self, ConfigError> {
-        require(params.count != Some(0), "count", || {
-            "must be at least 1, got 0; leave it out for pages without end".into()
-        })?;
-        Ok(Web { params: params.clone(), embedded: None, pages: 0, begun: false })
-    }
-
     fn page(&mut self, at: Time, rng: &mut Rng) -> Option<Transfer> {
         if self.params.count == Some(self.pages) {
             return None;
@@ -120,7 +109,15 @@ impl Named for Web {
     type Params = WebParams;
 
     fn build(params: &WebParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Transfers(Box::new(Web::new(params)?)))
+        require(params.count != Some(0), "count", || {
+            "must be at least 1, got 0; leave it out for pages without end".into()
+        })?;
+        Ok(Generator::Transfers(Box::new(Web {
+            params: params.clone(),
+            embedded: None,
+            pages: 0,
+            begun: false,
+        })))
     }
 }
 
@@ -189,7 +186,7 @@ mod tests {
     fn a_page_is_main_then_embedded_objects_then_reading() {
         let mut rng = Rng::named(1, "pages");
         let params = WebParams { count: Some(2000), ..WebParams::default() };
-        let mut web = Web::new(&params).unwrap();
+        let mut web = Web { params, embedded: None, pages: 0, begun: false };
         let mut transfer = web.next(Time::ZERO, &mut rng).unwrap();
         assert_eq!(web.next(Time::ZERO, &mut rng), None);
         let (mut pages, mut parts, mut reading) = (1, 0, 0.0);

@@ -34,25 +34,6 @@ impl Default for WritesParams {
     }
 }
 
-impl Writes {
-    /// An application with this schedule.
-    ///
-    /// # Errors
-    /// Nothing to write, a write of nothing, or writes out of order.
-    pub fn new(params: &WritesParams) -> Result<Self, ConfigError> {
-        let writes = &params.writes;
-        let schedule = || "needs at least one time and size, such as [[\"0s\", \"1MB\"]]".into();
-        require(!writes.is_empty(), "writes", schedule)?;
-        require(writes.iter().all(|(_, size)| size.0 > 0), "writes", || {
-            "must all be above 0B".into()
-        })?;
-        require(writes.is_sorted_by(|(a, _), (b, _)| a < b), "writes", || {
-            "must be in order of time, no two at the same".into()
-        })?;
-        Ok(Writes { writes: writes.clone(), made: 0, start: Time::ZERO })
-    }
-}
-
 impl Named for Writes {
     type Family = Generator;
     const NAME: &'static str = "writes";
@@ -63,7 +44,20 @@ impl Named for Writes {
     type Params = WritesParams;
 
     fn build(params: &WritesParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        Ok(Generator::Transfers(Box::new(Writes::new(params)?)))
+        let writes = &params.writes;
+        let schedule = || "needs at least one time and size, such as [[\"0s\", \"1MB\"]]".into();
+        require(!writes.is_empty(), "writes", schedule)?;
+        require(writes.iter().all(|(_, size)| size.0 > 0), "writes", || {
+            "must all be above 0B".into()
+        })?;
+        require(writes.is_sorted_by(|(a, _), (b, _)| a < b), "writes", || {
+            "must be in order of time, no two at the same".into()
+        })?;
+        Ok(Generator::Transfers(Box::new(Writes {
+            writes: writes.clone(),
+            made: 0,
+            start: Time::ZERO,
+        })))
     }
 }
 
@@ -82,15 +76,16 @@ impl Transfers for Writes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::traffic::tests::{refused, transfers};
 
-    fn application(writes: &[(u64, u64)]) -> Result<Writes, ConfigError> {
+    fn schedule(writes: &[(u64, u64)]) -> WritesParams {
         let writes = writes.iter().map(|&(ms, size)| (Duration::from_millis(ms), Bytes(size)));
-        Writes::new(&WritesParams { writes: writes.collect() })
+        WritesParams { writes: writes.collect() }
     }
 
     #[test]
     fn the_connection_ends_with_the_last_write() {
-        let mut application = application(&[(0, 1000), (5, 20)]).unwrap();
+        let mut application = transfers::<Writes>(&schedule(&[(0, 1000), (5, 20)]));
         let mut rng = Rng::named(1, "writes");
         let start = Time::from_nanos(7);
         let first = application.next(start, &mut rng);
@@ -104,7 +99,7 @@ mod tests {
     #[test]
     fn impossible_schedules_are_refused() {
         for writes in [&[][..], &[(0, 0)], &[(5, 1), (5, 1)], &[(5, 1), (4, 1)]] {
-            assert_eq!(application(writes).err().unwrap().path, "writes", "{writes:?}");
+            assert_eq!(refused::<Writes>(&schedule(writes)), "writes", "{writes:?}");
         }
     }
 }

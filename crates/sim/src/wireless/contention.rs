@@ -14,7 +14,7 @@
 
 use forebay_core::{Duration, Rate, Rng, Time};
 
-/// Slot time, and what follows from it (section 15.3.2).
+/// Slot time (section 15.3.2).
 pub const SLOT: Duration = Duration::from_micros(20);
 /// Short interframe space: between a frame and its acknowledgment.
 pub const SIFS: Duration = Duration::from_micros(10);
@@ -30,7 +30,7 @@ const ACK: u64 = 14;
 const CW_MIN: u32 = 31;
 const CW_MAX: u32 = 1023;
 
-/// How long frames take.
+/// Durations of frames.
 #[derive(Debug, Clone, Copy)]
 pub struct Airtimes {
     /// Rate of unicast data.
@@ -51,7 +51,7 @@ impl Airtimes {
         PREAMBLE + bits(ACK, self.basic_rate)
     }
 
-    /// How long a station waits after noise: EIFS (section 9.2.10).
+    /// Wait after noise (section 9.2.10).
     pub fn eifs(&self) -> Duration {
         SIFS + self.ack() + DIFS
     }
@@ -105,7 +105,6 @@ impl Contention {
         false
     }
 
-    /// When the count reaches zero.
     pub fn deadline(&self) -> Option<Time> {
         self.deadline
     }

@@ -1,4 +1,4 @@
-//! Frames on the air: sent, received, acknowledged or repeated (IEEE 802.11-1999, section 9.2).
+//! Exchanges of frames: transmission, reception, acknowledgment and retry (IEEE 802.11-1999, section 9.2).
 
 use super::contention::{DIFS, SIFS};
 use super::medium::{Heard, Station};
@@ -76,9 +76,9 @@ impl Network {
             return;
         }
         if to.is_some() {
-            let late = now + SIFS + self.airtimes.ack();
-            self.node(from).unanswered_at = Some(late);
-            fx.wakes.push((late, Wake::Unanswered(from)));
+            let missed = now + SIFS + self.airtimes.ack();
+            self.node(from).unanswered_at = Some(missed);
+            fx.wakes.push((missed, Wake::Unanswered(from)));
         } else {
             self.sent(now, from, fx);
         }
@@ -178,7 +178,7 @@ impl Network {
                     self.lose(station, packet, LossReason::Link, fx);
                 }
             }
-            // The receiver had it; or it was a message, which nobody repeats.
+            // The receiver has the packet; or it was a routing message, which is not sent again.
             Body::Delivered | Body::Routing(_) => {
                 self.node(station).router.on_broken_link(now, next, None);
             }

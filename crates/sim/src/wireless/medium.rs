@@ -1,4 +1,4 @@
-//! The shared medium: which stations hear a frame, and what happens to frames that overlap.
+//! The shared medium: the stations that hear a frame, and frames that overlap.
 //!
 //! A frame is a signal at every station that it reaches with at least the sensing threshold. A
 //! station locks on to the first signal that is strong enough to be received. It receives it if it
@@ -25,7 +25,7 @@ pub struct Medium {
     hearers: Vec<Vec<Station>>,
 }
 
-/// What is in the air at one station.
+/// The signals at one station.
 #[derive(Default)]
 struct Ear {
     signals: Vec<Signal>,
@@ -40,10 +40,9 @@ struct Signal {
     clean: bool,
 }
 
-/// What a station has received of a frame at its end.
+/// Reception of a frame by a station.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heard {
-    /// The station.
     pub station: Station,
     /// Whether it received the frame. Otherwise it was only noise.
     pub received: bool,
@@ -65,20 +64,16 @@ impl Medium {
         }
     }
 
-    /// Where the stations are.
     pub fn tracks(&self) -> &[Track] {
         &self.tracks
     }
 
     /// Whether `station` senses another's signal, or sends itself.
-    #[inline]
     pub fn is_busy(&self, station: Station) -> bool {
         let ear = &self.ears[usize::from(station)];
         ear.sends || !ear.signals.is_empty()
     }
 
-    /// Whether `station` sends.
-    #[inline]
     pub fn sends(&self, station: Station) -> bool {
         self.ears[usize::from(station)].sends
     }
@@ -114,7 +109,7 @@ impl Medium {
         }
     }
 
-    /// The frame of `from` ends. Returns what every station that heard it has received.
+    /// The frame of `from` ends. Adds its reception by every station to `heard`.
     pub fn end(&mut self, from: Station, heard: &mut Vec<Heard>) {
         self.ears[usize::from(from)].sends = false;
         for station in self.hearers[usize::from(from)].drain(..) {

@@ -13,19 +13,16 @@ use forebay_core::{
 };
 use std::collections::VecDeque;
 
-/// What a network is made from.
+/// The parts of a network.
 pub struct NetworkSpec {
-    /// Stations.
     pub sites: Vec<Site>,
     /// Each station's queue.
     pub queues: Vec<Box<dyn Discipline>>,
-    /// The radio.
     pub radio: RadioTable,
-    /// How long frames take.
     pub airtimes: Airtimes,
     /// Transmissions of a frame until its link counts as broken.
     pub attempts: u8,
-    /// (station of entry, station of exit) of the paths through the network.
+    /// Entry and exit of the paths through the network.
     pub crossings: Vec<(Station, Station)>,
 }
 
@@ -40,35 +37,34 @@ pub enum Wake {
     Acknowledge(Station),
     /// The acknowledgment that a station waits for is late.
     Unanswered(Station),
-    /// A station's router has something to do.
+    /// A timer of a station's router is due.
     Routing(Station),
-    /// A routing message that was held back is due.
+    /// A delayed routing message is due.
     Jittered(Station),
     /// A station's queue may have a packet.
     Queue(Station),
 }
 
-/// Why a packet was lost in the network.
+/// The reason for which a packet was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossReason {
     /// By a station's queue.
     Queue(DropReason),
-    /// A link broke under it.
+    /// Its link broke.
     Link,
     /// There is no route.
     Route,
 }
 
-/// What the network asks of the world.
+/// Effects on the world.
 #[derive(Default)]
 pub struct Effects {
-    /// Call [`Network::wake`] then.
+    /// Times at which to call [`Network::wake`].
     pub wakes: Vec<(Time, Wake)>,
-    /// Packets at their station of exit.
+    /// Packets that have left the network.
     pub arrived: Vec<Packet>,
-    /// Packets lost.
     pub lost: Vec<(Packet, LossReason)>,
-    /// Packets, by handle, that have left a queue, and how long they waited in it.
+    /// Handles of packets that have left a queue, and their waiting times.
     pub waited: Vec<(u32, Duration)>,
     /// Handles of packets that a queue marked congestion-experienced.
     pub marked: Vec<u32>,
@@ -84,7 +80,7 @@ impl Sink for Effects {
     }
 }
 
-/// What the network knows of a packet in it.
+/// The path of a packet in the network.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Trip {
     pub(super) source: Station,
@@ -92,15 +88,15 @@ pub(super) struct Trip {
     pub(super) hops: u8,
 }
 
-/// What a frame carries.
+/// Payload of a frame.
 pub(super) enum Body {
     Data(Packet),
     Routing(Message),
-    /// The receiver already has it; this is a repetition.
+    /// The receiver has the packet already. The frame is a repetition.
     Delivered,
 }
 
-/// A frame that a station will send.
+/// A frame to send.
 pub(super) struct Outgoing {
     pub(super) to: Option<Station>,
     pub(super) body: Body,
@@ -108,7 +104,7 @@ pub(super) struct Outgoing {
     pub(super) attempts: u8,
 }
 
-/// What a station has on air.
+/// A kind of transmission.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnAir {
     Frame,
@@ -119,8 +115,9 @@ pub(super) struct Node {
     pub(super) contention: Contention,
     pub(super) router: Router,
     pub(super) queue: Box<dyn Discipline>,
-    /// Routing messages to send, and those that are delayed to avoid collisions of floods.
+    /// Routing messages to send.
     pub(super) routing: VecDeque<(Message, Option<Station>)>,
+    /// Routing messages that are delayed, to avoid collisions of floods.
     pub(super) jittered: VecDeque<(Time, Message)>,
     /// Packets that wait for a route.
     pub(super) waiting: VecDeque<Packet>,
@@ -153,19 +150,19 @@ pub struct Network {
     crossings: Vec<(Station, Station)>,
     /// By packet handle.
     pub(super) trips: Vec<Trip>,
-    /// Stations whose state has changed, and that must be checked.
+    /// Stations whose state has changed.
     pub(super) dirty: Vec<Station>,
     pub(super) turned_busy: Vec<Station>,
     pub(super) heard: Vec<Heard>,
 }
 
 impl Network {
-    /// What a station's queue did against the contract, if it was caught.
+    /// A fault of a queue, if there is one.
     pub fn fault(&self) -> Option<String> {
         self.nodes.iter().find_map(|node| node.queue.fault())
     }
 
-    /// The network of `spec`. Each station has a random stream, named by the station, under `seed`.
+    /// The network of `spec`. Each station has a random stream of its name.
     pub fn new(spec: NetworkSpec, seed: u64) -> Self {
         let names: Vec<String> = spec.sites.iter().map(|site| site.name.clone()).collect();
         let node = |(index, queue): (usize, Box<dyn Discipline>)| Node {
@@ -206,7 +203,6 @@ impl Network {
         self.crossings.extend(crossings);
     }
 
-    /// A packet enters the path `crossing`.
     pub fn enter(&mut self, now: Time, crossing: u32, packet: Packet, fx: &mut Effects) {
         let (source, destination) = self.crossings[crossing as usize];
         let index = packet.id as usize;
@@ -218,7 +214,6 @@ impl Network {
         self.settle(now, fx);
     }
 
-    /// A wake-up is due.
     pub fn wake(&mut self, now: Time, wake: Wake, fx: &mut Effects) {
         match wake {
             Wake::FrameEnd(station) => self.frame_ends(now, station, fx),
@@ -336,12 +331,12 @@ impl Network {
         fx.lost.push((packet, reason));
     }
 
-    /// Checks all stations whose state has changed: does what their routers ask for, and gives them
-    /// their next frame.
+    /// Handles the outputs of the routers of all stations whose state has changed, and gives the stations
+    /// their next frames.
     fn settle(&mut self, now: Time, fx: &mut Effects) {
         while let Some(station) = self.dirty.pop() {
             while let Some(output) = self.node(station).router.poll() {
-                self.obey(now, station, output, fx);
+                self.act(now, station, output, fx);
             }
             self.take_up(now, station, fx);
             let node = self.node(station);
@@ -355,7 +350,7 @@ impl Network {
         }
     }
 
-    fn obey(&mut self, now: Time, station: Station, output: Output, fx: &mut Effects) {
+    fn act(&mut self, now: Time, station: Station, output: Output, fx: &mut Effects) {
         let node = self.node(station);
         match output {
             Output::Send(message, to) => {
@@ -441,17 +436,14 @@ impl Network {
         }
     }
 
-    /// Names of the stations.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Where the stations are.
     pub fn tracks(&self) -> &[Track] {
         self.medium.tracks()
     }
 
-    /// What the stations did.
     pub fn meters(&self) -> impl Iterator<Item = &StationMeter> {
         self.nodes.iter().map(|node| &node.meter)
     }

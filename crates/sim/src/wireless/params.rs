@@ -77,12 +77,10 @@ pub struct GridTable {
 /// Most stations of a network.
 const MOST_STATIONS: usize = 1000;
 
-/// A station's name and positions.
+/// A station.
 #[derive(Debug, Clone)]
 pub struct Site {
-    /// Its name.
     pub name: String,
-    /// Where it is.
     pub track: Track,
 }
 
@@ -104,20 +102,16 @@ impl GridTable {
 }
 
 impl WirelessTable {
-    /// What the stations' queues are told.
+    /// The properties that the stations' queues may know.
     pub fn setting(&self) -> Setting {
         Setting { rate: self.rate, overhead: contention::MAC_HEADER as u32, mtu: 1500, queues: 1 }
     }
 
-    /// How long frames take.
     pub fn airtimes(&self) -> Airtimes {
         Airtimes { rate: self.rate, basic_rate: self.basic_rate }
     }
 
     /// All stations: the single ones, then the grids'.
-    ///
-    /// # Errors
-    /// What is out of range, with its path.
     pub fn sites(&self) -> Result<Vec<Site>, ConfigError> {
         for (field, rate) in [("rate", self.rate), ("basic_rate", self.basic_rate)] {
             require(rate.bps() > 0, field, || "must be greater than 0".into())?;

@@ -6,23 +6,19 @@ use forebay_core::{ConfigError, Duration, Time};
 /// A point in the plane, in metres.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Point {
-    /// To the right.
     pub x: f64,
-    /// Upwards.
     pub y: f64,
 }
 
 impl Point {
     /// Square of the distance to `other`, in m^2.
-    #[inline]
     pub fn square_distance(self, other: Point) -> f64 {
         let (dx, dy) = (self.x - other.x, self.y - other.y);
         dx * dx + dy * dy
     }
 }
 
-/// Where something is at any time. It moves straight and at constant speed from one point to the
-/// next, and stays at the last.
+/// A track: straight and at constant speed from one point to the next. At the end it stays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Track {
     /// At least one, in order of time.
@@ -34,15 +30,10 @@ pub struct Track {
 pub type TrackTable = Vec<(Duration, f64, f64)>;
 
 impl Track {
-    /// Something that never moves.
     pub fn fixed(at: Point) -> Self {
         Track { points: vec![(Time::ZERO, at)] }
     }
 
-    /// The track in a scenario.
-    ///
-    /// # Errors
-    /// No point, times out of order, or coordinates that are not finite.
     pub fn new(table: &TrackTable) -> Result<Self, ConfigError> {
         require(!table.is_empty(), "", || {
             "needs at least one point, such as [\"0s\", 100, 200]".into()
@@ -57,17 +48,14 @@ impl Track {
         Ok(Track { points: table.iter().map(point).collect() })
     }
 
-    /// Whether it ever moves.
     pub fn moves(&self) -> bool {
         self.points.iter().any(|(_, point)| *point != self.points[0].1)
     }
 
-    /// When it stops for ever.
     pub fn end(&self) -> Time {
         self.points[self.points.len() - 1].0
     }
 
-    /// Where it is at `now`.
     #[inline]
     pub fn at(&self, now: Time) -> Point {
         let next = self.points.partition_point(|(at, _)| *at <= now);

@@ -48,9 +48,6 @@ const LIGHT: f64 = 299_792_458.0;
 
 impl RadioTable {
     /// Checks the ranges.
-    ///
-    /// # Errors
-    /// A field is out of range. The error names it.
     pub fn check(&self) -> Result<(), ConfigError> {
         let positive = [
             ("power", self.power),

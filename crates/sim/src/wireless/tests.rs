@@ -1,5 +1,8 @@
 //! The network as a whole: stations, packets and time, without a world around them.
 
+use super::meter::StationMeter;
+use super::network::LossReason;
+use super::place::Point;
 use super::*;
 use forebay_core::{Duration, Packet, Setting, Time};
 use forebay_disciplines::Disciplines;

@@ -1,14 +1,13 @@
-//! The links between hosts and routers.
+//! Access links between hosts and routers.
 
 use forebay_core::{Duration, Rate, Time};
 
-/// Access links of hosts, one a host, all alike. A link that no other host uses never drops, so a packet's
-/// arrival at its other end is known when it enters, and no event is needed.
+/// Equal access links, one for each host. A link that only one host uses never drops, so the arrival of a
+/// packet at the other end is known when it enters, and no event is needed.
 #[derive(Debug, Clone, Copy)]
 pub struct AccessLink {
     /// Nanoseconds a byte times 2^20, rounded up: 1 Gbit/s is exact.
     cost: u64,
-    /// Propagation delay.
     pub delay: Duration,
     overhead: u32,
 }
@@ -20,14 +19,13 @@ impl AccessLink {
         AccessLink { cost, delay, overhead }
     }
 
-    /// Whether every packet, of 20 bytes or more, arrives later than in the instant in which it enters.
+    /// Whether every packet (of 20 bytes or more) needs some time.
     pub fn takes_time(&self) -> bool {
         self.delay > Duration::ZERO || (20 * u128::from(self.cost)) >> 20 > 0
     }
 
-    /// When a packet of `len` bytes that enters at `at` arrives at the other end of the link that is free
-    /// at `free_at`. If that is later, the packet waits.
-    #[inline]
+    /// Arrival of a packet of `len` bytes that enters at `at`. It waits until the link is free at
+    /// `free_at`, which is updated.
     pub fn carry(&self, free_at: &mut Time, at: Time, len: u32) -> Time {
         // A large packet at a few bit/s needs more than 64 bits.
         let span = (u128::from(len + self.overhead) * u128::from(self.cost)) >> 20;

@@ -1,11 +1,10 @@
-//! How a link is advanced: who learns when something happens to it, and when it is handled.
+//! How a link is advanced, one type for each way.
 //!
-//! Two things happen to a link: a packet arrives at its queue, or it becomes free and sends the next
-//! packet. Either is handled by [`Service`](super::service::Service). A link is advanced in one of two
-//! ways, which give equal results:
+//! A packet arrives at the queue of a link, or the link becomes free and sends the next packet. Both are
+//! done by [`Service`](super::service::Service), whatever the way. The results are equal:
 //!
-//! - [`Eager`]: each arrival and each departure is an event in the agenda, handled in its turn.
-//! - [`Lazy`]: both are only noted, and handled together some time later, with one event for all.
+//! - [`Eager`]: each arrival and each departure is an event in the agenda.
+//! - [`Lazy`]: one event advances the link over many of them.
 //!
 //! Lazy links cost less. [`Fabric::advance_lazily`](super::Fabric::advance_lazily) says which links can
 //! be lazy.
@@ -16,7 +15,7 @@ use crate::engine::agenda::Agenda;
 use crate::engine::event::{Event, Key, Sequence};
 use forebay_core::{Duration, Time};
 
-/// How a link is advanced.
+/// A way to advance links.
 pub(super) trait Advance {
     /// The first packet of `pipe`, which leads to `target`, arrives there at `key`.
     fn expect_arrival(moving: &mut Moving, pipe: u32, target: Target, key: Key);
@@ -25,35 +24,34 @@ pub(super) trait Advance {
     fn expect_free(moving: &mut Moving, link: &mut Link, index: u32, time: Time);
 }
 
-/// What is to happen at links and at the ends of pipes.
+/// Expected arrivals at the ends of pipes, and links that become free.
 pub(super) struct Moving {
     pub sequence: Sequence,
-    /// Events, which come with every packet.
+    /// Events of eager links, hosts and boxes, and one for each lazy link.
     pub agenda: Agenda,
-    /// Each link that is advanced lazily, by its index.
+    /// By link.
     pub lazy: Vec<Lazy>,
 }
 
 impl Moving {
-    /// Nothing on `links` links, which are advanced eagerly.
+    /// No packets on `links` links, which are eager.
     pub fn new(links: usize) -> Self {
         let lazy = (0..links).map(|_| Lazy::default()).collect();
         Moving { sequence: Sequence::default(), agenda: Agenda::default(), lazy }
     }
 }
 
-/// An event for each arrival and each departure. Hosts and boxes get their packets in the same way.
+/// An event for each arrival and each departure. Hosts and boxes get their packets in this way, too.
 pub(super) struct Eager;
 
 impl Advance for Eager {
-    #[inline]
     fn expect_arrival(moving: &mut Moving, pipe: u32, _: Target, key: Key) {
         moving.agenda.push(key, Event::Arrival(pipe));
     }
 
     #[inline(always)]
     fn expect_free(moving: &mut Moving, link: &mut Link, index: u32, time: Time) {
-        // After an outage without end nothing is sent.
+        // The end of time means an outage without end.
         if time < Time::MAX {
             let event = Event::LinkFree(index);
             let key = moving.sequence.key(time, event, link.number);
@@ -66,26 +64,25 @@ impl Advance for Eager {
 
 /// One event for many arrivals and departures.
 ///
-/// What a link sends arrives only after its propagation delay, and nobody can know earlier what it did.
-/// So it is enough to advance the link when the first packet that it could have sent may arrive. By then
-/// all packets that have come to it lie in the pipes, in order.
+/// Packets that a link sends arrive after its propagation delay, so until then no other part needs to know
+/// of them. It is enough to advance the link when the first packet that it may have sent can arrive. By
+/// then, all packets that have arrived at the link are in the pipes, in order.
 #[derive(Debug)]
 pub(super) struct Lazy {
-    /// The pipes that lead to the link; none if it is advanced eagerly.
+    /// The pipes that lead to the link; none if it is eager.
     pub pipes: Inbound,
-    /// How long after something has happened to the link it is advanced.
+    /// Time from an arrival or departure until the link is advanced.
     lag: Duration,
-    /// When it will be, by the agenda's entry that counts; others are stale. The end of time: never.
+    /// Time of its agenda entry, or the end of time. Other entries are stale.
     pub due: Time,
 }
 
 impl Lazy {
-    /// A link that is advanced lazily, `lag` after something has happened to it.
     pub fn new(pipes: &[u32], lag: Duration) -> Self {
         Lazy { pipes: Inbound::new(pipes), lag, due: Time::MAX }
     }
 
-    /// Something happens to the link of `index`, which is lazy, at `time`.
+    /// A packet arrives at lazy link `index` at `time`, or leaves it.
     #[inline(always)]
     pub fn expect(moving: &mut Moving, index: u32, time: Time) {
         let lazy = &mut moving.lazy[index as usize];
@@ -105,7 +102,6 @@ impl Default for Lazy {
 }
 
 impl Advance for Lazy {
-    #[inline]
     fn expect_arrival(moving: &mut Moving, _: u32, target: Target, key: Key) {
         if let Target::Link(link) = target {
             Lazy::expect(moving, link, key.time);
@@ -118,7 +114,7 @@ impl Advance for Lazy {
     }
 }
 
-/// Most pipes into a lazy link: all of them are looked at to find the first packet.
+/// Most pipes into a lazy link. All are searched for the first packet.
 pub(super) const FEW_PIPES: usize = 4;
 
 /// Pipes into a link.
@@ -135,13 +131,10 @@ impl Inbound {
         inbound
     }
 
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// All of them.
-    #[inline]
     pub fn all(&self) -> &[u32] {
         &self.pipes[..self.count]
     }

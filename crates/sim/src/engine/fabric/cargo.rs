@@ -1,4 +1,4 @@
-//! Packets under way, with all that the simulator knows of them beyond what a queue sees.
+//! Cargo: packets under way, with the data that queues do not see.
 
 use crate::engine::table::{Table, with_room};
 use crate::traffic::Marks;
@@ -7,28 +7,27 @@ use forebay_core::{Duration, Packet, PacketKind, Time, fetch};
 use forebay_tcp::{Flags, Segment};
 use std::mem::{ManuallyDrop, replace};
 
-/// A packet and the rest of it; the packet's `id` is its index.
+/// A packet with the data that queues do not see. The packet's `id` is its place in the hold.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Cargo {
     /// TCP header; unused by datagrams.
     pub segment: Segment,
-    /// What queues see. It is theirs while one has it; what stands here then means nothing.
+    /// The packet that queues see. While a queue has it, this is only a placeholder.
     pub packet: ManuallyDrop<Packet>,
-    // Links look at what follows up to the number, hosts at all of it.
-    /// How long it has waited in queues so far.
+    // Links need the fields up to the number, hosts all of them.
+    /// Time that it has waited in queues so far.
     pub waited: Duration,
-    /// Where it goes next: index among the stops.
+    /// Index of the stop to which it goes.
     pub stop: u32,
-    /// User whose traffic it is.
     pub user: u32,
-    /// Number among the data packets of its user, in order of sending; unused by others.
+    /// Number of a data packet among those of its user, in order of sending.
     pub number: u64,
-    /// When the packet was sent.
+    /// Time at which it was sent.
     pub sent: Time,
-    /// Connection (index among the flows), or [`DATAGRAM`].
+    /// Flow of its connection, or [`DATAGRAM`].
     pub flow: u32,
-    /// Life of the connection that it belongs to; an index is used again after the end.
+    /// Life of its connection: flows are used again.
     pub life: u32,
     /// Whether it goes from receiver to sender.
     pub backward: bool,
@@ -54,14 +53,12 @@ impl Default for Cargo {
     }
 }
 
-#[inline]
 fn no_packet() -> ManuallyDrop<Packet> {
     ManuallyDrop::new(Packet::new(0, 0, 0))
 }
 
 impl Cargo {
-    /// Its segment is sent at `now`, by way of the stop `stop`, between the ends of connection `flow` of
-    /// that life.
+    /// Begins the way of a segment at `now`, to stop `stop`.
     #[inline]
     pub fn sets_out(
         &mut self,
@@ -80,8 +77,8 @@ impl Cargo {
         self.backward = backward;
     }
 
-    /// Its packet has the handle `id`, and carries its segment. Queues see `number` as its flow. The
-    /// packet's length.
+    /// Makes the packet of the segment, in place `id`, with `number` as its flow for queues. Returns its
+    /// length.
     #[inline]
     pub fn pack(&mut self, id: u32, number: u32, marks: &Marks) -> u32 {
         let segment = &self.segment;
@@ -94,8 +91,7 @@ impl Cargo {
         len
     }
 
-    /// The segment as it stands in a header, its window in units of 2^`shift` bytes; None of a
-    /// datagram.
+    /// The header of the segment, with the window in units of 2^`shift` bytes; None for a datagram.
     pub fn tcp_header(&self, shift: u8) -> Option<Tcp> {
         if self.flow == DATAGRAM {
             return None;
@@ -130,35 +126,36 @@ fn kind_of(segment: &Segment) -> PacketKind {
     }
 }
 
-/// All cargo under way. Pipes and events have handles; a packet lies here until a queue, a box or the air
-/// takes it, so that it is not copied from pipe to pipe.
+/// The hold: all cargo under way. A packet stays in its place until a queue, a box or the air takes it, so
+/// that it is not copied from pipe to pipe; pipes and events have its handle, the index of the place.
 ///
-/// What is stored next gets the next place that is free, round and round: packets that follow each other
-/// lie behind each other, which is what caches foresee, and share pages.
+/// Places are given in a round: packets that are sent after each other are next to each other, which
+/// hardware prefetches, and share pages.
 #[derive(Debug)]
 pub struct Hold {
     places: Table<Cargo>,
-    /// Of each place, whether it is free, a bit; but not those of `open`.
+    /// A bit for each place: whether it is free. The places in `open` are not free here.
     free: Vec<u64>,
-    /// How many are free, and how many are to be: of all places one in 2 to the power of so many.
+    /// Number of free places.
     left: usize,
+    /// More places are allocated if no more than 1 in 2^`spare` is free.
     spare: u32,
-    /// The word in which the round is, the places of it that are still to be given in this round, and the
-    /// first of them.
+    /// The word of `free` that the round has reached.
     word: usize,
+    /// Places of this word that are still to be given in this round.
     open: u64,
+    /// The first of these.
     next: u32,
 }
 
 impl Hold {
-    /// No cargo, for `many` users or few.
     pub fn new(many: bool) -> Self {
         let mut hold = Hold {
             places: with_room(0),
             free: Vec::new(),
             left: 0,
-            // In the second half of the round those of the first are free again, all beside each other.
-            // Where memory is near, less of it is better.
+            // With half of the places free, places of one half are free again when the round is in the
+            // other, next to each other. With few users, less memory is better.
             spare: if many { 1 } else { 4 },
             word: 0,
             open: 0,
@@ -168,13 +165,12 @@ impl Hold {
         hold
     }
 
-    /// The place for what is stored next; until [`Hold::occupy`] it remains free.
-    #[inline]
+    /// The place for the next cargo. It remains free until [`Hold::occupy`].
     pub fn vacant(&self) -> u32 {
         self.next
     }
 
-    /// The place that [`Hold::vacant`] gave is free no more.
+    /// Takes the place that [`Hold::vacant`] returned.
     #[inline]
     pub fn occupy(&mut self) {
         self.left -= 1;
@@ -185,7 +181,7 @@ impl Hold {
         self.next = self.word as u32 * 64 + self.open.trailing_zeros();
     }
 
-    /// The round goes on in the next word that has free places.
+    /// Continues the round in the next word with free places.
     #[inline(never)]
     fn go_on(&mut self) {
         if self.left <= self.places.len() >> self.spare {
@@ -199,8 +195,8 @@ impl Hold {
 
     #[cold]
     fn grow(&mut self) {
-        // By an eighth, not twofold: of many packets the places not used are much. Room for more is
-        // only addresses, and where there is none all places have to be copied.
+        // Grows by an eighth, not twofold, because unused places of many packets take much memory. Capacity
+        // doubles: it takes only addresses until it is used, and without it all places are copied.
         let words = (self.free.len() / 8).max(1);
         let more = 64 * words;
         if self.places.capacity() < self.places.len() + more {
@@ -211,7 +207,7 @@ impl Hold {
         self.left += more;
     }
 
-    /// Stores `cargo` and gives its index, which its packet has from now on.
+    /// Stores `cargo`. Returns its handle.
     pub fn store(&mut self, mut cargo: Cargo) -> u32 {
         let id = self.vacant();
         self.occupy();
@@ -220,34 +216,27 @@ impl Hold {
         id
     }
 
-    /// The cargo of the packet with handle `id`.
-    #[inline]
     pub fn at(&mut self, id: u32) -> &mut Cargo {
         &mut self.places[id as usize]
     }
 
-    /// The same, to be looked at.
-    #[inline]
     pub fn look(&self, id: u32) -> &Cargo {
         &self.places[id as usize]
     }
 
-    /// Hands the packet with handle `id` out; its cargo stays.
-    #[inline]
+    /// Hands out packet `id`. The rest of its cargo stays.
     pub fn hand_out(&mut self, id: u32) -> Packet {
         ManuallyDrop::into_inner(replace(&mut self.at(id).packet, no_packet()))
     }
 
-    /// Takes back a packet that was handed out; its handle is the answer.
-    #[inline]
+    /// Takes back a packet that was handed out. Returns its handle.
     pub fn take_back(&mut self, packet: Packet) -> u32 {
         let id = packet.id;
         self.at(id).packet = ManuallyDrop::new(packet);
         id
     }
 
-    /// Reads the cargo with handle `id` ahead of its use by hosts.
-    #[inline]
+    /// Fetches the cargo of packet `id` for a host.
     pub fn fetch(&self, id: u32) {
         let cargo = &self.places[id as usize];
         fetch(&cargo.segment);
@@ -255,15 +244,14 @@ impl Hold {
         fetch(&cargo.backward);
     }
 
-    /// The same ahead of its use by links, which do not look at its segment.
-    #[inline]
+    /// The same for a link, which does not need the segment.
     pub fn fetch_packet(&self, id: u32) {
         let cargo = &self.places[id as usize];
         fetch(&cargo.packet);
         fetch(&cargo.number);
     }
 
-    /// Fetches the place for the cargo that is likely stored after `count` others.
+    /// Fetches the place that will probably be given after `count` others.
     pub fn fetch_free(&self, count: usize) {
         let id = self.next as usize + count;
         if id < self.places.len() {
@@ -271,14 +259,13 @@ impl Hold {
         }
     }
 
-    /// Takes the cargo with handle `id` out.
+    /// Removes the cargo of packet `id`.
     pub fn lift(&mut self, id: u32) -> Cargo {
         self.free(id);
         std::mem::take(self.at(id))
     }
 
-    /// Ends the life of the packet with handle `id`. Its TCP header moves to the next free place, whose
-    /// handle is the answer.
+    /// Moves the TCP header of packet `id` to the next free place, and frees its own. Returns the new one.
     pub fn pass_on(&mut self, id: u32) -> u32 {
         let index = self.vacant();
         self.occupy();
@@ -287,8 +274,6 @@ impl Hold {
         index
     }
 
-    /// Frees the place of the cargo with handle `id`.
-    #[inline]
     pub fn free(&mut self, id: u32) {
         let (word, bit) = (&mut self.free[id as usize / 64], 1 << (id % 64));
         debug_assert!(*word & bit == 0, "it is free already");
@@ -296,14 +281,14 @@ impl Hold {
         self.left += 1;
     }
 
-    /// Ends the life of `packet`, which was handed out, and gives back its cargo.
+    /// Ends the life of `packet`, which was handed out. Returns the rest of its cargo.
     pub fn retire(&mut self, packet: Packet) -> &Cargo {
         let id = packet.retire();
         self.free(id);
         self.look(id)
     }
 
-    /// Packets under way.
+    /// Number of packets under way.
     pub fn count(&self) -> usize {
         self.places.len() - self.left
     }

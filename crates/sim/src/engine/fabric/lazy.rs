@@ -1,4 +1,4 @@
-//! Links that are advanced lazily: which can be, and what is done when one is.
+//! Lazy links: which links can be lazy, and how one is advanced.
 
 use super::Fabric;
 use super::advance::{Advance, Eager, FEW_PIPES, Inbound, Lazy, Moving};
@@ -9,19 +9,19 @@ use crate::measure::UserMeter;
 use forebay_core::{Duration, Time};
 
 impl Fabric {
-    /// Takes the first entry of the agenda, at `key`, and advances link `index` if it is not stale.
+    /// Removes the first entry of the agenda, at `key`, and advances lazy link `index` unless it is stale.
     pub fn catch_up(&mut self, key: Key, index: u32, users: &mut [UserMeter], tally: &mut Tally) {
         self.paths.moving.agenda.pop();
         let due = &mut self.paths.moving.lazy[index as usize].due;
         if *due == key.time {
             *due = Time::MAX;
-            // What arrives in this very instant may not be known yet.
+            // Not all arrivals at this very time are known yet.
             self.advance(index, key.time, users, tally);
         }
     }
 
-    /// Advances all lazy links up to `now`, all of whose events have been handled, and tells `users` of
-    /// their losses. When the next thing happens to one of these links.
+    /// Advances all lazy links up to `now`, all of whose events have been handled, and reports losses to
+    /// `users`. Returns when the next packet arrives at one of these links or leaves it.
     pub fn settle(&mut self, now: Time, users: &mut [UserMeter], tally: &mut Tally) -> Time {
         let until = now + Duration::from_nanos(1);
         let mut next = Time::MAX;
@@ -32,8 +32,8 @@ impl Fabric {
         next
     }
 
-    /// Handles what happens to the lazy link `index` before `until`, in order, and counts it as events.
-    /// When the next thing happens to it.
+    /// Handles all arrivals at lazy link `index` and departures before `until`, in order, and counts them
+    /// as events. Returns the time of the next one.
     fn advance(
         &mut self,
         index: u32,
@@ -54,7 +54,7 @@ impl Fabric {
                 service.prefetch_arrivals(pipe);
                 service.arrive(arrival, id, |flow| tally.note(arrival, flow));
             } else if free < until {
-                // A departure makes room for what arrives in the same instant.
+                // A departure makes room for an arrival at the same time.
                 service.link.woken();
                 tally.note(free, service.link.number);
                 service.send_next(free);
@@ -68,13 +68,13 @@ impl Fabric {
         next
     }
 
-    /// Advances links lazily from now on, where this does not change results. `apart` tells of a link
-    /// whether others than pipes hand packets to it.
+    /// Makes all links lazy that can be; results do not change. `has_box` says whether a box passes
+    /// packets to a link.
     ///
-    /// A link can be lazy if its rate and delay are constant, and if the packets of all pipes into it are
-    /// known before they arrive: they come over a delay or an access link. In a part of a network, lazy
-    /// links are advanced at every meeting of the parts; if meetings are frequent, eager ones cost less.
-    pub fn advance_lazily(&mut self, apart: impl Fn(u32) -> bool) {
+    /// A link can be lazy if its rate and delay are constant, and if packets of all pipes into it are known
+    /// before they arrive, because they need some time on the way. In a part of a network, lazy links are
+    /// advanced at every meeting of the parts; if meetings are frequent, eager ones cost less.
+    pub fn advance_lazily(&mut self, has_box: impl Fn(u32) -> bool) {
         debug_assert!(self.lazy_links.is_empty());
         let border = self.paths.border.as_ref();
         let most = border.map_or(Duration::MAX, |border| border.lookahead.saturating_mul(2));
@@ -89,7 +89,7 @@ impl Fabric {
         }
         for (index, pipes) in into.iter().enumerate() {
             let can = (1..=FEW_PIPES).contains(&pipes.len())
-                && !apart(index as u32)
+                && !has_box(index as u32)
                 && pipes.iter().all(|pipe| known[*pipe as usize]);
             if let Some(lag) = self.links[index].lag().filter(|lag| can && *lag <= most) {
                 pipes.iter().for_each(|&pipe| self.paths.pipes[pipe as usize].is_lazy = true);
@@ -103,13 +103,13 @@ impl Fabric {
             Event::LinkFree(link) => lazy[link as usize].pipes.is_empty(),
             _ => true,
         });
-        // Nothing is handled, but the next thing of each is expected.
+        // Handles nothing, but makes an agenda entry for each.
         for place in 0..self.lazy_links.len() {
             self.advance(self.lazy_links[place], Time::ZERO, &mut [], &mut Tally::default());
         }
     }
 
-    /// Advances all links eagerly from `now` on, up to which they are settled.
+    /// Makes all links eager. They have been settled.
     pub fn advance_eagerly(&mut self) {
         self.paths.moving.agenda.retain(|event| !matches!(event, Event::Advance(_)));
         for index in self.lazy_links.drain(..) {
@@ -129,12 +129,12 @@ impl Fabric {
         }
     }
 
-    /// Of each pipe, whether its packets are known before the instant in which they arrive.
+    /// By pipe, whether its packets are known before the time at which they arrive.
     fn known_ahead(&self) -> Vec<bool> {
         let Paths { pipes, stops, .. } = &self.paths;
         let mut known: Vec<bool> = vec![true; pipes.len()];
-        // Where packets come from: a host at the beginning of a path, which follows the end of another.
-        // What comes from another part of the network is known since the parts last met.
+        // The place from which packets come: a host at the beginning of a path, which follows the end of
+        // another path. Packets of another part of the network are known since the parts last met.
         let (mut from, mut is_beyond) = (Target::Host, false);
         for stop in stops {
             let pipe = &pipes[stop.pipe as usize];
@@ -152,7 +152,7 @@ impl Fabric {
 }
 
 impl Paths {
-    /// The pipe, of `pipes`, from which the next packet comes.
+    /// The one of `pipes` from which the next packet arrives.
     #[inline(never)]
     fn first_of(&self, pipes: &Inbound) -> u32 {
         let first = |pipe: &&u32| self.pipes[**pipe as usize].first().unwrap_or(Key::NEVER);

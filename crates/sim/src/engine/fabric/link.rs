@@ -1,9 +1,10 @@
-//! A link with a queue in front of it.
+//! A link, with a queue in front of it.
 
 use super::capture::Capture;
 use super::cargo::{Cargo, Hold};
 use super::losses::{Losses, Lost};
 use super::ring::Ring;
+use crate::course::Schedule;
 use crate::engine::event::Key;
 use crate::measure::{QueueMeter, UserMeter};
 use crate::pcap_out::WINDOW_SCALE;
@@ -14,62 +15,16 @@ use forebay_core::{
 };
 use forebay_middlebox::marker::{Marker, TokenBucket};
 
-/// What holds when.
-#[derive(Debug, Clone)]
-pub enum Schedule<T> {
-    /// Always the same.
-    Constant(T),
-    /// Values that hold from given instants on, the first from zero; they repeat after the period.
-    Steps {
-        /// (from, value), in order.
-        steps: Vec<(Time, T)>,
-        /// Length of the cycle; None: the last value holds for ever.
-        period: Option<Duration>,
-    },
-}
-
-impl<T: Copy> Schedule<T> {
-    /// Its values.
-    pub fn values(&self) -> Vec<T> {
-        match self {
-            Schedule::Constant(value) => vec![*value],
-            Schedule::Steps { steps, .. } => steps.iter().map(|(_, value)| *value).collect(),
-        }
-    }
-
-    #[inline]
-    fn at(&self, now: Time) -> T {
-        match self {
-            Schedule::Constant(value) => *value,
-            Schedule::Steps { steps, period } => {
-                let into = period
-                    .map_or(now, |period| Time::from_nanos(now.as_nanos() % period.as_nanos()));
-                steps[steps.partition_point(|(from, _)| *from <= into) - 1].1
-            }
-        }
-    }
-}
-
-impl<T: Copy + Ord> Schedule<T> {
-    /// The least that it is at any time.
-    pub fn least(&self) -> T {
-        self.values().into_iter().min().expect("the first one is from zero")
-    }
-}
-
-/// What a link is made from.
+/// The properties of a link.
 pub struct LinkSpec {
-    /// Name in summaries.
     pub name: String,
-    /// Its number among all links.
+    /// Its number in the whole network.
     pub number: u32,
     /// Numbers of the nodes where it begins and ends.
     pub ends: (u32, u32),
     /// Kind of its queue, for summaries.
     pub kind: String,
-    /// Its queue discipline.
     pub discipline: Box<dyn Discipline>,
-    /// How fast it sends.
     pub capacity: Capacity,
     /// Bytes that it adds to every packet.
     pub overhead: u32,
@@ -77,46 +32,40 @@ pub struct LinkSpec {
     pub delay: Schedule<Duration>,
     /// Share of packets lost on the wire at random.
     pub loss: Schedule<f64>,
-    /// What polices arriving packets.
     pub policer: Option<TokenBucket>,
     /// Share of packets that are held back at random, and for how long.
     pub reorder: Option<(f64, Duration)>,
-    /// What the wire makes of ECN codepoints, by their two bits.
+    /// New ECN codepoints on the wire, by the two bits of the old ones.
     pub remark: Option<[Ecn; 4]>,
-    /// Where to record what it sends.
     pub capture: Option<Capture>,
 }
 
-/// What is to change on a link while it runs; None stays as it is.
+/// New properties of a link; None for those that do not change.
 #[derive(Default)]
 pub struct LinkChange {
-    /// Kind and discipline of a new queue; what waits in the old one leaves first.
+    /// Kind and discipline of a new queue. Packets in the old one leave first.
     pub queue: Option<(String, Box<dyn Discipline>)>,
-    /// Its rate, if it has a constant one.
+    /// Only of a link whose rate is constant.
     pub rate: Option<Rate>,
-    /// Propagation delay; a delay that falls lets no packet overtake.
+    /// Packets do not overtake each other when the delay falls.
     pub delay: Option<Duration>,
-    /// Share of packets lost on the wire at random.
     pub loss: Option<f64>,
 }
 
 /// A link with its queue, its meters and its random stream.
 pub struct Link {
-    /// Name in summaries.
     pub name: String,
-    /// Its number among all links.
+    /// Its number in the whole network.
     pub number: u32,
-    /// Kind of its queue.
     pub kind: String,
-    /// What its queue did.
     pub meter: QueueMeter,
     /// Packets sent, and bytes with overhead, since the measurement began.
     pub sent: (u64, u64),
     /// Packets lost on the wire since then.
     pub wire_lost: u64,
     port: Port,
-    /// What waits, if the discipline is the built-in FIFO, which then holds nothing itself: a packet's
-    /// handle and when it came are all that is needed of it.
+    /// Handles of waiting packets and their arrivals, if the discipline is the built-in FIFO. The FIFO
+    /// itself then has no packets.
     line: Ring<(u32, Time)>,
     rng: Rng,
     delay: Schedule<Duration>,
@@ -125,15 +74,15 @@ pub struct Link {
     reorder: Option<Reorder>,
     remark: Option<[Ecn; 4]>,
     last_arrival: Time,
-    /// Key of the agenda entry at which the link is free; others are stale.
+    /// Key of the agenda entry by which the link becomes free. Other entries are stale.
     armed: Key,
     capture: Option<Capture>,
-    /// The delay, if nothing else befalls what is sent: no loss, nobody is held back, marked anew or
-    /// recorded. So this need not be asked packet by packet.
+    /// The delay, if packets are neither lost, held back, remarked nor recorded, so that the link need not
+    /// check for each of these.
     plain_delay: Option<Duration>,
 }
 
-/// Who is held back on a link, by a random stream of its own.
+/// Packets that are held back on a link, with a random stream of its own.
 struct Reorder {
     share: f64,
     delay: Duration,
@@ -141,31 +90,28 @@ struct Reorder {
 }
 
 impl Reorder {
-    /// For how long the next packet is.
+    /// Time by which the next packet is held back.
     fn draw(&mut self) -> Duration {
         if self.rng.chance(self.share) { self.delay } else { Duration::ZERO }
     }
 }
 
-/// Receives the packets that a link's queue drops, and charges them to their users.
+/// The parts to which losses are reported.
 pub struct Loss<'a> {
-    /// The present instant.
     pub now: Time,
-    /// Cargo under way.
     pub hold: &'a mut Hold,
-    /// Everyone's meters.
     pub users: &'a mut [UserMeter],
-    /// Who is told, and when.
     pub lost: &'a mut Losses,
 }
 
+/// The sink of a link's queue: it counts marks and drops for the queue and for the user.
 struct Charge<'a, 'b> {
     loss: &'a mut Loss<'b>,
     meter: &'a mut QueueMeter,
 }
 
 impl Loss<'_> {
-    /// Ends a lost packet's life, at its user's charge.
+    /// Ends the life of a lost packet, and counts it for its user.
     pub fn charge(&mut self, packet: Packet) {
         let counts = packet.kind == PacketKind::Data;
         let &Cargo { user, number, .. } = self.hold.retire(packet);
@@ -195,7 +141,6 @@ impl Sink for Charge<'_, '_> {
 }
 
 impl Link {
-    /// The link of `spec`, with the random stream of its name.
     pub fn new(spec: LinkSpec, seed: u64) -> Self {
         let rng = Rng::named(seed, &format!("link/{}", spec.name));
         let reorder = spec.reorder.map(|(share, delay)| Reorder {
@@ -240,14 +185,13 @@ impl Link {
         self.port.fifo().is_some()
     }
 
-    /// The packet that leaves the line of a FIFO after `count` others.
+    /// The packet in the line of a FIFO after `count` others.
     pub fn in_line(&self, count: usize) -> Option<u32> {
         self.line.get(count).map(|(id, _)| *id)
     }
 
-    /// How long after something has happened to the link this can have an effect elsewhere: its
-    /// propagation delay. None if that is zero, or if rate or delay are not constant: such a link cannot be
-    /// advanced lazily.
+    /// The propagation delay, by which the link may be advanced late. None if it is zero, or if rate or
+    /// delay are not constant: the link cannot be lazy.
     pub fn lag(&self) -> Option<Duration> {
         match (&self.delay, self.port.capacity()) {
             (Schedule::Constant(delay), Capacity::Constant { .. }) => {
@@ -257,8 +201,8 @@ impl Link {
         }
     }
 
-    /// Whether `packet`, which arrives at `now`, can [pass](Link::pass) the queue: the link is free, nothing
-    /// waits, and the discipline says that this makes no difference.
+    /// Whether `packet`, which arrives at `now`, can [pass](Link::pass) the queue: the link is free, no
+    /// packet waits, and the discipline says that this makes no difference.
     #[inline(always)]
     pub fn lets_pass(&self, now: Time, packet: &Packet) -> bool {
         self.meter.waiting() == 0
@@ -267,15 +211,15 @@ impl Link {
             && self.port.lets_pass(now, packet)
     }
 
-    /// Notes that `packet`, which comes at `now`, passes. When its last bit leaves.
+    /// `packet`, which arrives at `now`, passes the queue. Returns when its last bit leaves.
     #[inline(always)]
     pub fn pass(&mut self, now: Time, packet: &Packet) -> Time {
         self.meter.passed(now, packet);
         self.port.pass(now, packet.len)
     }
 
-    /// Whether `packet`, which comes at `now` with handle `id`, joins the line of a FIFO; else it is to be
-    /// offered.
+    /// Whether packet `id`, which arrives at `now`, joins the line of a FIFO. Otherwise it is to be
+    /// [offered](Link::offer).
     #[inline(always)]
     pub fn lines_up(&mut self, now: Time, id: u32, packet: &Packet) -> bool {
         let Some(limit) = self.port.fifo().filter(|_| self.policer.is_none()) else {
@@ -291,7 +235,7 @@ impl Link {
         true
     }
 
-    /// Takes an arriving packet into the queue, or drops it.
+    /// Offers packet `id` to the policer and the queue, which take it or drop packets.
     #[inline(never)]
     pub fn offer(&mut self, id: u32, mut loss: Loss) {
         let now = loss.now;
@@ -303,7 +247,7 @@ impl Link {
         {
             charge.dropped(packet, DropReason::Policed);
         } else if let Some(limit) = self.port.fifo() {
-            // What has come is counted.
+            // The meter counts the packet already.
             let (packets, bytes) = charge.meter.backlog();
             let (packets, bytes) = (packets as usize - 1, bytes - u64::from(packet.len));
             if limit.admits(packets, bytes, packet.len) {
@@ -318,25 +262,24 @@ impl Link {
         self.meter.settled();
     }
 
-    /// Whether it is free at `now`, and its queue a FIFO.
     #[inline(always)]
     pub fn is_free_fifo(&self, now: Time) -> bool {
         self.port.free_at() <= now && self.port.fifo().is_some()
     }
 
-    /// The packet that has waited longest in the line of a FIFO, and since when.
+    /// Takes the first packet from the line of a FIFO, with its arrival.
     #[inline(always)]
     pub fn first_in_line(&mut self) -> Option<(u32, Time)> {
         self.line.pop_front()
     }
 
-    /// Sends a packet of `len` bytes from `now` on. When its last bit leaves.
+    /// Sends a packet of `len` bytes from `now` on. Returns when its last bit leaves.
     #[inline(always)]
     pub fn occupy(&mut self, now: Time, len: u32) -> Time {
         self.port.pass(now, len)
     }
 
-    /// What it does next, unless it is [free and its queue a FIFO](Link::is_free_fifo).
+    /// The next action of the port, unless the link is [free and its queue a FIFO](Link::is_free_fifo).
     #[inline(never)]
     pub fn poll(&mut self, mut loss: Loss) -> Poll {
         if self.port.fifo().is_some() {
@@ -348,8 +291,8 @@ impl Link {
         self.port.poll(&mut Context::new(now, &mut self.rng, &mut charge))
     }
 
-    /// Counts a packet of `len` bytes that is sent until `done_at`. When it arrives, if nothing else can
-    /// befall it; else it is to be [sent specially](Link::send_specially).
+    /// Counts a packet of `len` bytes that is sent until `done_at`, and returns its arrival. None if it is
+    /// to be [sent specially](Link::send_specially).
     #[inline(always)]
     pub fn sends(&mut self, len: u32, done_at: Time) -> Option<Time> {
         self.sent.0 += 1;
@@ -360,8 +303,8 @@ impl Link {
         Some(self.last_arrival)
     }
 
-    /// Sends the packet with handle `id` until `done_at`: when it arrives, and for how long it is held back
-    /// beyond that. None if it is lost on the wire.
+    /// Sends packet `id` until `done_at` over a link that may lose, hold back, remark or record it. Returns
+    /// its arrival and the time by which it is held back; None if it is lost.
     #[inline(never)]
     pub fn send_specially(
         &mut self,
@@ -373,7 +316,7 @@ impl Link {
         if let Some(capture) = &mut self.capture {
             capture.record(loss.now, cargo);
         }
-        // An outage without end loses the packet too.
+        // In an outage without end, the packet is lost, too.
         let loss_rate = self.loss.at(done_at);
         if done_at == Time::MAX || (loss_rate > 0.0 && self.rng.chance(loss_rate)) {
             self.wire_lost += 1;
@@ -392,8 +335,7 @@ impl Link {
         Some((self.last_arrival, held))
     }
 
-    /// Notes that the agenda entry at `key` wakes the link, if none before it does; true if the
-    /// entry is needed.
+    /// Arms the link with the agenda entry at `key`, unless an earlier one wakes it. True if so.
     #[inline]
     pub fn arm(&mut self, key: Key) -> bool {
         let needed = key.time < self.armed.time;
@@ -403,7 +345,7 @@ impl Link {
         needed
     }
 
-    /// Whether the agenda entry at `key` is the one that counts; it is used up.
+    /// Whether the agenda entry at `key` is not stale. If so, the link is no longer armed.
     #[inline]
     pub fn wakes(&mut self, key: Key) -> bool {
         let current = self.armed == key;
@@ -413,41 +355,35 @@ impl Link {
         current
     }
 
-    /// The key of the agenda entry that wakes it; [`Key::NEVER`], if nothing does.
-    #[inline]
+    /// Key of the agenda entry that wakes it, or [`Key::NEVER`].
     pub fn armed(&self) -> Key {
         self.armed
     }
 
-    /// The link has been woken.
-    #[inline]
     pub fn woken(&mut self) {
         self.armed = Key::NEVER;
     }
 
-    /// Whether the link sleeps until it is free, and will look at its queue by itself. While its queue
-    /// holds packets back, another one may be sent.
-    #[inline]
+    /// Whether the link will look at its queue when it is free. If it waits longer, because the queue
+    /// shapes, an arriving packet may be sent earlier.
     pub fn is_busy(&self) -> bool {
         self.armed.time <= self.port.free_at()
     }
 
-    /// The least propagation delay that it has at any time.
     pub fn least_delay(&self) -> Duration {
         self.delay.least()
     }
 
-    /// The link and its queue's state.
     pub fn port(&self) -> &Port {
         &self.port
     }
 
-    /// Lets the discipline know the rate that now holds.
+    /// Tells the discipline the new rate.
     pub fn rate_changed(&mut self, now: Time) {
         self.port.rate_changed(now);
     }
 
-    /// Makes what `change` says hold from `now` on; what waits lies in `hold`.
+    /// Applies `change` at `now`.
     pub fn change(&mut self, now: Time, change: LinkChange, hold: &mut Hold) {
         if let Some((kind, discipline)) = change.queue {
             self.kind = kind;
@@ -462,13 +398,13 @@ impl Link {
         self.plain_delay = self.find_plain_delay();
     }
 
-    /// Puts what `wrap` makes of the discipline in its place, while nothing waits.
+    /// Replaces the discipline by what `wrap` makes of it. No packet may wait.
     pub fn wrap(&mut self, wrap: impl FnOnce(Box<dyn Discipline>) -> Box<dyn Discipline>) {
         debug_assert!(self.line.is_empty());
         self.port.wrap(wrap);
     }
 
-    /// The discipline holds itself what waits, as it will no more be known as a FIFO.
+    /// Moves the packets of the line into the discipline, which will no longer be known as a FIFO.
     fn fill_queue(&mut self, hold: &mut Hold) {
         while let Some((id, queued)) = self.line.pop_front() {
             let mut packet = hold.hand_out(id);
@@ -477,14 +413,14 @@ impl Link {
         }
     }
 
-    /// What waits; the packet in transmission not counted.
+    /// Packets that wait, without the one in transmission.
     pub fn backlog(&self) -> Backlog {
         let (packets, bytes) = self.meter.backlog();
         Backlog { packets: packets as usize, bytes }
     }
 
-    /// The discipline goes on with the parameters of `fresh`, built for a link of `rate`, and its own
-    /// state, if it can.
+    /// Gives the discipline the parameters of `fresh`, which was built for a link of `rate`; it keeps its
+    /// state. False if it cannot.
     pub fn retune(&mut self, now: Time, fresh: &mut dyn Discipline, rate: Rate) -> bool {
         let can = self.port.retune(now, fresh);
         if can && self.port.capacity().rate(now) != rate {
@@ -493,10 +429,7 @@ impl Link {
         can
     }
 
-    /// Ends the capture, if there is one.
-    ///
-    /// # Errors
-    /// A failure to write it.
+    /// Completes the capture, if there is one.
     pub fn finish(&mut self) -> Result<(), String> {
         self.capture.take().map_or(Ok(()), Capture::finish)
     }

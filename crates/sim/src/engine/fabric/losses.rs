@@ -1,4 +1,4 @@
-//! Data packets that were dropped, and when their users are told.
+//! Losses of data packets, and when they are reported to the users' meters.
 
 use crate::measure::UserMeter;
 use forebay_core::Time;
@@ -6,31 +6,27 @@ use forebay_core::Time;
 /// A data packet that was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lost {
-    /// When.
     pub at: Time,
-    /// Whose it was.
     pub user: u32,
-    /// Its number among theirs.
+    /// Number among the user's packets.
     pub number: u64,
 }
 
-/// When users are told what they have lost.
+/// When losses are reported.
 #[derive(Debug)]
 pub enum Losses {
-    /// At once.
     AtOnce,
-    /// Some together: nobody knows ahead who will lose a packet, so that the meter of one among many
-    /// users would be waited for. Those of several are fetched together.
+    /// Several at a time. With many users, the meter is not in the cache, and it is not known ahead who
+    /// will lose a packet. So the meters of several are fetched together.
     Together(Vec<Lost>),
-    /// Elsewhere, in a part of a network: packets of a user may be lost in several.
+    /// In the parts of the network where the senders are.
     Elsewhere(Vec<Lost>),
 }
 
-/// How many are told together.
+/// Losses that are reported together.
 const TOGETHER: usize = 32;
 
 impl Losses {
-    /// A packet of one of `users` was dropped.
     pub fn add(&mut self, lost: Lost, users: &mut [UserMeter]) {
         match self {
             Losses::AtOnce => users[lost.user as usize].lost(lost.number),
@@ -44,7 +40,7 @@ impl Losses {
         }
     }
 
-    /// Tells `users` what they are still to be told here.
+    /// Reports the losses that have been kept to `users`, unless they are reported elsewhere.
     pub fn settle(&mut self, users: &mut [UserMeter]) {
         let Losses::Together(losses) = self else { return };
         for fetch in [UserMeter::fetch_losses, UserMeter::fetch_pattern, UserMeter::fetch_last_loss]
@@ -56,7 +52,7 @@ impl Losses {
         }
     }
 
-    /// Those to be told elsewhere.
+    /// Takes the losses that are reported elsewhere.
     pub fn take(&mut self) -> impl Iterator<Item = Lost> {
         let losses = match self {
             Losses::Elsewhere(losses) => Some(losses),

@@ -1,9 +1,9 @@
 //! The fabric: packets on their way over links, pipes and the air, and the agenda that moves them.
 //!
-//! A packet is launched into a pipe, in which it is in flight ([`paths`], [`pipe`]). At its end the
-//! packet arrives at a link ([`service`]): it waits in the queue, is sent, and the link launches it into
-//! the next pipe. The last pipe of a path leads to a host. The fabric knows no hosts and no boxes: it
-//! hands such packets to the world.
+//! A packet is launched into a pipe, in which it is in flight ([`paths`], [`pipe`]). At the end of the
+//! pipe it arrives at a link ([`service`]): it waits in the queue, is sent, and the link launches it into
+//! the next pipe. The last pipe of a path leads to a host. The fabric knows neither hosts nor boxes: the
+//! world passes packets to them.
 
 mod access;
 mod advance;
@@ -22,7 +22,7 @@ mod service;
 pub use access::AccessLink;
 pub use border::{Border, Crossing};
 pub use capture::Capture;
-pub use link::{Link, LinkChange, LinkSpec, Loss, Schedule};
+pub use link::{Link, LinkChange, LinkSpec, Loss};
 pub use losses::Lost;
 pub use paths::Stop;
 pub use pipe::Target;
@@ -46,29 +46,27 @@ use service::Service;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// What a fabric is made from. Indices in it are positions in its vectors.
+/// The parts of a fabric. Indices are positions in its vectors.
 pub struct FabricSpec {
-    /// Links with queues.
     pub links: Vec<LinkSpec>,
-    /// Where each pipe leads, over which access links.
+    /// The end of each pipe, and the access links on the way.
     pub pipes: Vec<(Target, Option<AccessLink>)>,
-    /// Stretches; those of one path follow each other, the last one's pipe leads to a host.
+    /// Hops; those of one path follow each other, and the pipe of the last one leads to a host.
     pub stops: Vec<Stop>,
-    /// The wireless network, if there is one.
     pub wireless: Option<NetworkSpec>,
-    /// What lies beyond, if this is a part of a network.
+    /// Only in a part of a network.
     pub border: Option<Border>,
 }
 
 impl FabricSpec {
-    /// The least time over each pipe, and over the link that follows.
+    /// By pipe, the least time over it and the link that follows.
     pub fn ahead(&self) -> Arc<[Duration]> {
         let least = |link: u32| self.links[link as usize].delay.least();
         self.pipes.iter().map(|pipe| ahead(pipe, least)).collect()
     }
 }
 
-/// The least time over a pipe and the link that follows; `least` is that over a link.
+/// The least time over a pipe and the link that follows; `least` returns that over a link.
 fn ahead(pipe: &(Target, Option<AccessLink>), least: impl Fn(u32) -> Duration) -> Duration {
     let access = pipe.1.map_or(Duration::ZERO, |access| access.delay);
     match pipe.0 {
@@ -80,33 +78,29 @@ fn ahead(pipe: &(Target, Option<AccessLink>), least: impl Fn(u32) -> Duration) -
 /// Packets under way, and the agenda.
 pub struct Fabric {
     paths: Paths,
-    /// Timers and sources: entries that mostly rest. Senders' timers have an agenda of their own, as they
-    /// come long after all others: so what is new is mostly last in either.
+    /// Agendas of timers and sources. Senders' timers have one of their own, because they are due long
+    /// after all others: so a new entry is mostly the last one in its agenda.
     resting: [Agenda; 2],
-    /// The next of both; an entry of nothing, if there is none.
+    /// The first entry of both.
     next_resting: (Key, Event),
     links: Vec<Link>,
     air: Option<Box<(Network, Effects)>>,
-    /// The least time over each pipe and the link that follows.
+    /// By pipe, the least time over it and the link that follows.
     ahead: Arc<[Duration]>,
-    /// What is known of the packets under way.
     pub hold: Hold,
-    /// Links that are advanced lazily.
     lazy_links: Vec<u32>,
     /// Only in runs with many users.
     prefetch: Option<Box<Prefetch>>,
-    /// What was lost, until its users are told.
     lost: Losses,
 }
 
-/// In which of the two agendas of events that rest it is.
+/// Index of the agenda of `event` among those of timers and sources.
 #[inline(always)]
 fn place_of(event: Event) -> usize {
     usize::from(matches!(event, Event::SenderTimer(_)))
 }
 
 impl Fabric {
-    /// The fabric of `spec` with the random streams of `seed`, for `many` users or few.
     pub fn new(spec: FabricSpec, seed: u64, many: bool) -> Self {
         let ahead = spec.border.as_ref().map(|border| border.ahead.clone());
         let ahead = ahead.unwrap_or_else(|| spec.ahead());
@@ -140,50 +134,44 @@ impl Fabric {
         }
     }
 
-    /// Links, by index.
     pub fn links(&self) -> &[Link] {
         &self.links
     }
 
-    /// Links, by index, to be changed.
     pub fn links_mut(&mut self) -> &mut [Link] {
         &mut self.links
     }
 
-    /// Makes what `change` says hold at link `index` from `now` on.
     pub fn change_link(&mut self, now: Time, index: usize, change: LinkChange) {
         self.links[index].change(now, change, &mut self.hold);
     }
 
-    /// Replaces the links by `links`. The previous ones are the answer.
+    /// Replaces the links. Returns the previous ones.
     pub fn exchange_links(&mut self, links: Vec<Link>) -> Vec<Link> {
         std::mem::replace(&mut self.links, links)
     }
 
-    /// The wireless network, if there is one.
     pub fn network(&self) -> Option<&Network> {
         self.air.as_ref().map(|air| &air.0)
     }
 
-    /// The same, to be changed.
     pub fn network_mut(&mut self) -> Option<&mut Network> {
         self.air.as_mut().map(|air| &mut air.0)
     }
 
-    /// Whether there are so many users that prefetching is worth its time.
-    #[inline]
+    /// Whether there are so many users that prefetching saves time.
     pub fn many(&self) -> bool {
         self.prefetch.is_some()
     }
 
-    /// What is next; an entry at the end of time, if nothing is.
+    /// The next event, or [`Agenda::NOTHING`].
     #[inline(always)]
     pub fn next(&self) -> &(Key, Event) {
         let moving = self.paths.moving.agenda.first_or_nothing();
         if self.next_resting.0.precedes(moving.0) { &self.next_resting } else { moving }
     }
 
-    /// Schedules an event of the party `whose` among those that rest.
+    /// Schedules a timer, source or measurement of party `whose`.
     #[inline(always)]
     pub fn rest(&mut self, time: Time, event: Event, whose: u32) -> Key {
         let key = self.paths.moving.sequence.key(time, event, whose);
@@ -194,7 +182,7 @@ impl Fabric {
         key
     }
 
-    /// Takes the first event of those that rest away.
+    /// Removes the first of these events.
     #[inline(always)]
     pub fn rested(&mut self) {
         self.resting[place_of(self.next_resting.1)].pop();
@@ -203,14 +191,13 @@ impl Fabric {
         self.next_resting = if sender.0.precedes(other.0) { *sender } else { *other };
     }
 
-    /// The event after `count` others of those that rest beside `event`, if that is known.
-    #[inline]
+    /// The event after `count` others in the agenda of `event`, if it is known.
     pub fn resting_after(&self, event: Event, count: usize) -> Option<Event> {
         self.resting[place_of(event)].after(count)
     }
 
-    /// Takes the first entry of the agenda, that of pipe `index` at `key`. The packet that arrives by it,
-    /// and where; None if the entry is stale.
+    /// Removes the first entry of the agenda, that of pipe `index` at `key`. Returns the packet that
+    /// arrives, and where. None if the entry is stale.
     #[inline(always)]
     pub fn arrive(&mut self, key: Key, index: u32) -> Option<(u32, Target)> {
         let Paths { moving: Moving { agenda, .. }, pipes, .. } = &mut self.paths;
@@ -223,23 +210,21 @@ impl Fabric {
         due.map(|(id, _)| (id, pipe.target))
     }
 
-    /// Takes the first entry of the agenda, at `key`, by which link `index` becomes free. The number of the
-    /// link; None if the entry is stale.
-    #[inline]
+    /// Removes the first entry of the agenda, at `key`, by which link `index` becomes free. Returns the
+    /// number of the link. None if the entry is stale.
     pub fn wakes(&mut self, key: Key, index: u32) -> Option<u32> {
         self.paths.moving.agenda.pop();
         let link = &mut self.links[index as usize];
         link.wakes(key).then_some(link.number)
     }
 
-    /// Sends the packet with handle `id`, of `len` bytes, over the hop to stop `stop`, which its cargo
-    /// names, from `at` on.
+    /// Sends packet `id`, of `len` bytes, over the hop to stop `stop`, from `at` on.
     #[inline(always)]
     pub fn launch(&mut self, id: u32, len: u32, stop: u32, at: Time) {
         self.paths.launch(id, len, stop, at, Duration::ZERO);
     }
 
-    /// The same with a packet that was handed out, and goes on to stop `stop`.
+    /// The same for a packet that was handed out.
     pub fn forward(&mut self, packet: Packet, stop: u32, at: Time) {
         let len = packet.len;
         let id = self.hold.take_back(packet);
@@ -247,13 +232,13 @@ impl Fabric {
         self.launch(id, len, stop, at);
     }
 
-    /// The packet with handle `id` arrives at the queue of link `index`, which is advanced eagerly.
+    /// Packet `id` arrives at the queue of eager link `index`.
     pub fn enter(&mut self, now: Time, index: u32, id: u32, users: &mut [UserMeter]) {
         debug_assert!(self.paths.moving.lazy[index as usize].pipes.is_empty());
         self.service::<Eager>(index, users).arrive(now, id, |_| {});
     }
 
-    /// Link `index`, which is advanced eagerly, sends the next packet of its queue, if it is free.
+    /// Eager link `index` sends the next packet of its queue, if it is free.
     pub fn poll_link(&mut self, now: Time, index: u32, users: &mut [UserMeter]) {
         self.service::<Eager>(index, users).send_next(now);
     }
@@ -269,18 +254,18 @@ impl Fabric {
         Service { index, link, paths, hold, users, lost, prefetch, advance: PhantomData }
     }
 
-    /// Does something in the wireless network, and what follows from it.
+    /// Acts on the wireless network, and applies the effects.
     pub fn in_air(
         &mut self,
         now: Time,
         users: &mut [UserMeter],
         act: impl FnOnce(&mut Network, &mut Effects),
     ) {
-        let mut air = self.air.take().expect("only a network has such events");
+        let mut air = self.air.take().expect("such events belong to a wireless network");
         let (network, fx) = &mut *air;
         act(network, fx);
         for (time, wake) in fx.wakes.drain(..) {
-            // In the order in which the network asks, whichever station it is.
+            // In the order in which the network asks, for all stations.
             self.rest(time, Event::Wireless(wake), 0);
         }
         for (id, wait) in fx.waited.drain(..) {
@@ -300,17 +285,16 @@ impl Fabric {
         self.air = Some(air);
     }
 
-    /// When the next event is due; never, without any.
     pub fn next_time(&self) -> Time {
         self.next().0.time
     }
 
-    /// Whether it is a part of a network, beside others.
+    /// Whether this is one part of a network.
     pub fn is_part(&self) -> bool {
         self.paths.border.is_some()
     }
 
-    /// Hands on what has left for other parts since the last call.
+    /// Passes on the packets that have left for other parts since the last call.
     pub fn emigrate(&mut self, mut to: impl FnMut(u16, Crossing)) {
         let Fabric { paths, hold, .. } = self;
         for (part, leaving) in paths.border.iter_mut().flat_map(Border::take) {
@@ -319,24 +303,24 @@ impl Fabric {
         }
     }
 
-    /// A packet comes from another part.
+    /// A packet arrives from another part.
     pub fn immigrate(&mut self, crossing: Crossing) {
         let Crossing { leaving: Leaving { pipe, key, wait, .. }, cargo } = crossing;
         let id = self.hold.store(cargo);
         self.paths.put(pipe, key, id, wait);
     }
 
-    /// What was lost since the last call, if this is a part of a network.
+    /// Takes the losses since the last call that are reported to other parts.
     pub fn take_lost(&mut self) -> impl Iterator<Item = Lost> {
         self.lost.take()
     }
 
-    /// Frees what only a run that goes on needs.
+    /// Frees all packets.
     pub fn close(&mut self) {
         self.hold = Hold::new(false);
     }
 
-    /// Schedules the next change of link `index`'s rate after `now`.
+    /// Schedules the next change of the rate of link `index` after `now`.
     pub fn schedule_rate_change(&mut self, now: Time, index: u32) {
         let link = &self.links[index as usize];
         if let Some(time) = link.port().capacity().next_change(now) {
@@ -344,14 +328,13 @@ impl Fabric {
         }
     }
 
-    /// Link `index`'s rate changes by schedule.
+    /// The rate of link `index` changes by schedule.
     pub fn change_rate(&mut self, now: Time, index: u32) {
         self.links[index as usize].rate_changed(now);
         self.schedule_rate_change(now, index);
     }
 
-    /// Where on the path that begins at stop `first` packets reach `target`, before its host: the stop
-    /// behind it.
+    /// The stop after `target` on the path that begins at stop `first`. None if the path does not lead there.
     pub fn behind(&self, target: Target, first: u32) -> Option<u32> {
         let path = self.paths.stops[first as usize..]
             .iter()
@@ -372,14 +355,13 @@ impl Fabric {
         distance
     }
 
-    /// The packet that arrives over pipe `index` after `count` others, and where.
-    #[inline]
+    /// The packet that arrives over pipe `index` after `count` others, and the end of the pipe.
     pub fn after(&self, index: u32, count: usize) -> Option<(u32, Target)> {
         let pipe = &self.paths.pipes[index as usize];
         pipe.after(count).map(|id| (id, pipe.target))
     }
 
-    /// Every packet in a pipe, and when it arrives at the pipe's end.
+    /// Arrivals and handles of all packets in pipes.
     pub fn under_way(&self) -> impl Iterator<Item = (Time, u32)> {
         self.paths.pipes.iter().flat_map(Pipe::iter)
     }
@@ -389,7 +371,7 @@ impl Fabric {
         self.paths.pipes.iter().map(Pipe::count).sum()
     }
 
-    /// Adds pipes, hops and ways through the air.
+    /// Adds pipes, hops, and paths through the wireless network.
     pub fn extend(
         &mut self,
         pipes: Vec<(Target, Option<AccessLink>)>,
@@ -406,14 +388,10 @@ impl Fabric {
         }
     }
 
-    /// Fetches the place of that packet in the pipe.
-    #[inline]
     pub fn fetch_place(&self, index: u32, count: usize) {
         self.paths.pipes[index as usize].fetch_place(count);
     }
 
-    /// Fetches what a packet that leaves stop `stop` touches.
-    #[inline]
     pub fn fetch_stop(&self, stop: u32) {
         self.paths.fetch_stop(stop);
     }

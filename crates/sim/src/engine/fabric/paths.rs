@@ -1,4 +1,4 @@
-//! Paths of packets: hop after hop, each over a pipe to the next queue or to a host.
+//! Paths of packets: hops, each over a pipe to the next queue or to a host.
 
 use super::advance::{Advance, Eager, Lazy, Moving};
 use super::border::{Border, Leaving};
@@ -7,18 +7,17 @@ use crate::engine::event::{Event, Key};
 use crate::engine::table::Table;
 use forebay_core::{Duration, Time};
 
-/// One hop of a path, to the next queue or host. Every packet touches one of its flow's own, so it has
-/// only what differs from flow to flow.
+/// One hop of a path, to the next queue or host. Flows do not share stops, so with many flows they take
+/// much memory: a stop has only what differs from flow to flow.
 #[derive(Debug, Clone)]
 pub struct Stop {
-    /// Pipe that the packets of this hop travel through.
+    /// Pipe of this hop.
     pub pipe: u32,
-    /// When the host's own access link is free, if there is one on this hop.
+    /// Time at which the host's access link is free, if this hop has one.
     pub free_at: Time,
 }
 
-/// All paths, with the events of what moves on them. A link that sends a packet puts it into the next
-/// pipe itself.
+/// All paths, and the events of packets on them.
 pub struct Paths {
     pub(super) moving: Moving,
     pub(super) pipes: Vec<Pipe>,
@@ -27,14 +26,14 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Sends a packet of `len` bytes over the hop to stop `stop`, from `at` on. Others may overtake it if
-    /// it was `held` back on its way.
+    /// Sends packet `id`, of `len` bytes, over the hop to stop `stop`, from `at` on. If it was `held` back
+    /// on its way, others may overtake it.
     #[inline(always)]
     pub(super) fn launch(&mut self, id: u32, len: u32, stop: u32, at: Time, held: Duration) {
         let Stop { pipe: index, ref mut free_at } = self.stops[stop as usize];
         let pipe = &mut self.pipes[index as usize];
         let (arrival, wait) = match &pipe.access {
-            // What overtakes it finds the host's link free.
+            // Packets that overtake it find the host's link free.
             Some(access) if held > Duration::ZERO => (access.carry(&mut { at }, at, len), held),
             Some(access) => {
                 let wait = free_at.since(at);
@@ -42,7 +41,7 @@ impl Paths {
             }
             None => (at, held),
         };
-        // The pipe keeps those of one instant in the order in which they were sent.
+        // In a pipe, packets with equal keys stay in the order of sending.
         let key = Key::of(arrival, Event::Arrival(index), stop);
         if !pipe.is_plain(wait > Duration::ZERO) {
             return self.put_specially(index, key, id, wait);
@@ -53,8 +52,8 @@ impl Paths {
         }
     }
 
-    /// Puts a packet that waited for `wait` into pipe `index`, which may lead into another part of the
-    /// network or have packets that others overtake. It arrives at `key`.
+    /// Puts packet `id`, which waited for `wait`, into pipe `index`, which may lead into another part of
+    /// the network or have packets that are overtaken.
     #[inline(never)]
     fn put_specially(&mut self, index: u32, key: Key, id: u32, wait: Duration) {
         if let Some(border) = &mut self.border
@@ -65,7 +64,7 @@ impl Paths {
         self.put(index, key, id, wait);
     }
 
-    /// Puts a packet that waited for `wait` into pipe `index`, at whose end it arrives at `key`.
+    /// Puts packet `id`, which waited for `wait`, into pipe `index`, at whose end it arrives at `key`.
     pub(super) fn put(&mut self, index: u32, key: Key, id: u32, wait: Duration) {
         let pipe = &mut self.pipes[index as usize];
         if pipe.push(key, id, wait) {

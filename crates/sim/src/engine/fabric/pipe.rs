@@ -6,57 +6,54 @@ use crate::engine::calendar::{Calendar, Timed};
 use crate::engine::event::Key;
 use forebay_core::{Duration, Time};
 
-/// Where a packet goes at the end of a pipe.
+/// The end of a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// Into the queue of a link.
+    /// The queue of a link.
     Link(u32),
-    /// To a box, and from there into the queue of its link.
+    /// A box, on the way into the queue of its link.
     BoxForward(u32),
-    /// Off the reverse of a box's link, to the box, and on to the next stop.
+    /// A box, on the way from the reverse of its link to the next stop.
     BoxBackward(u32),
-    /// Into the wireless network, for the crossing of that number.
+    /// The wireless network, for the crossing of this number.
     Air(u32),
-    /// To the host at the end of the path.
+    /// The host at the end of the path.
     Host,
 }
 
-/// Packets in flight that come from the same place and go to the same place. The time at which a packet
-/// arrives is known when it enters, so only the first one needs an entry in the agenda, however many
-/// there are.
+/// Packets in flight from one place to another. The arrival of a packet is known when it enters, so only
+/// the first one needs an entry in the agenda.
 ///
-/// Packets enter nearly in order of arrival. One that overtakes others (a short packet behind a long one
-/// on parallel access links) is moved to its place. One that many will overtake, because its own access
-/// link is busy, is kept apart until they have entered.
+/// Packets enter nearly in order of arrival. One that overtakes others (a short packet after a long one on
+/// parallel access links) is moved to its place. One that many will overtake, because its own access link
+/// is busy, is kept apart until they have entered.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Pipe {
-    /// Where it leads.
     pub target: Target,
-    /// Handles of packets, and when they arrive, in order.
+    /// Arrivals and handles of packets, in order.
     packets: Ring<(Key, u32)>,
-    /// The latest arrival of any that was in the ring.
+    /// The latest arrival of all packets that were in the ring.
     last: Time,
     /// Packets that many are likely to overtake.
     overtaken: Calendar<Overtaken, SLOT_BITS>,
-    /// Number of the last of these; it begins anew after 2^32.
+    /// Number of the last of these, modulo 2^32.
     number: u32,
     /// Whether it leads into another part of the network.
     is_beyond: bool,
-    /// Whether it leads to a link that is advanced lazily.
+    /// Whether it leads to a lazy link.
     pub is_lazy: bool,
     /// The hosts' access links, if packets cross them on the way.
     pub access: Option<AccessLink>,
 }
 
-/// How many packets one may overtake in the ring.
+/// Most packets that one may overtake in the ring.
 const FEW: usize = 32;
 
-/// Slots of 2^12 ns: a few of 10 Gbit/s' packets fit, and all together are longer than most wait.
+/// Slots of 2^12 ns, for a few packets of 10 Gbit/s. All together are longer than most waits.
 const SLOT_BITS: u32 = 12;
 
 impl Pipe {
-    /// An empty pipe.
     pub fn new(target: Target, access: Option<AccessLink>, is_beyond: bool) -> Self {
         Pipe {
             target,
@@ -70,14 +67,13 @@ impl Pipe {
         }
     }
 
-    /// Whether a packet may be [appended](Pipe::append) that `waits` for its access link, or does not.
+    /// Whether a packet, which `waits` for its access link or does not, may be [appended](Pipe::append).
     #[inline(always)]
     pub fn is_plain(&self, waits: bool) -> bool {
         self.overtaken.is_empty() && !self.is_beyond && (self.packets.len() <= FEW || !waits)
     }
 
-    /// Adds the packet with handle `id`, which arrives at `key` and overtakes few. True if it is now the
-    /// first of the ring.
+    /// Adds packet `id`, which arrives at `key` and overtakes few. True if it is now the first of the ring.
     #[inline(always)]
     pub fn append(&mut self, key: Key, id: u32) -> bool {
         let first = self.packets.is_empty();
@@ -89,8 +85,8 @@ impl Pipe {
         first
     }
 
-    /// Adds the packet with handle `id`, which arrives at `key` after waiting for `wait` for its access
-    /// link. True if it is now the first, so that the pipe needs an agenda entry at `key`.
+    /// Adds packet `id`, which arrives at `key` and waited for `wait` for its access link. True if it is
+    /// now the first, so that the pipe needs an agenda entry at `key`.
     pub fn push(&mut self, key: Key, id: u32, wait: Duration) -> bool {
         if wait > Duration::ZERO && self.will_be_overtaken(key.time, wait) {
             self.number = self.number.wrapping_add(1);
@@ -100,7 +96,7 @@ impl Pipe {
         while self.overtaken.first().is_some_and(|first| first.key <= key)
             && let Some(Overtaken { key, id, .. }) = self.overtaken.pop()
         {
-            // What enters from now on overtakes few of these.
+            // Packets that enter from now on overtake few of these.
             self.packets.push_back((key, id));
             self.sort_last(key, id);
             self.last = self.last.max(key.time);
@@ -108,8 +104,7 @@ impl Pipe {
         self.append(key, id) && (self.overtaken.is_empty() || self.first() == Some(key))
     }
 
-    /// Moves the last packet of the ring, `id`, which arrives at `key`, before all that arrive later.
-    /// True if it is the first then.
+    /// Moves the last packet of the ring before all that arrive later. True if it is now the first.
     #[cold]
     fn sort_last(&mut self, key: Key, id: u32) -> bool {
         let mut at = self.packets.len() - 1;
@@ -123,16 +118,15 @@ impl Pipe {
         at == 0
     }
 
-    /// Whether many will overtake a packet that arrives at `time` after `wait`: whether more than a few
-    /// in the ring arrive within the last `wait` before the time at which it would arrive otherwise.
-    #[inline]
+    /// Whether many will overtake a packet that arrives at `time` after waiting for `wait`. This is assumed
+    /// if more than a few in the ring arrive less than twice `wait` before it.
     fn will_be_overtaken(&self, time: Time, wait: Duration) -> bool {
         let before = self.packets.len().checked_sub(1 + FEW).and_then(|at| self.packets.get(at));
         before.is_some_and(|(key, _)| time.since(key.time) < wait.saturating_mul(2))
     }
 
-    /// Takes the first packet, if it is the one for which there is an agenda entry at `key`, and tells
-    /// the key of the entry that the pipe needs next. None if the entry is stale.
+    /// Takes the first packet, for which there is an agenda entry at `key`. Also returns the key of the
+    /// next entry that the pipe needs. None if the entry is stale.
     #[inline(always)]
     pub fn take_due(&mut self, key: Key) -> Option<(u32, Option<Key>)> {
         if !self.overtaken.is_empty() {
@@ -147,7 +141,7 @@ impl Pipe {
         Some((id, if self.overtaken.is_empty() { next } else { self.first() }))
     }
 
-    /// Takes the first packet, if it arrives before `limit`, and tells when.
+    /// Takes the first packet, if it arrives before `limit`, with its arrival.
     #[inline(always)]
     pub fn take_before(&mut self, limit: Time) -> Option<(Time, u32)> {
         if !self.overtaken.is_empty()
@@ -163,10 +157,10 @@ impl Pipe {
         Some((time, id))
     }
 
-    /// The packet that arrives at `key` goes to the front of the ring, if it is kept apart.
+    /// Moves the packet that arrives at `key` to the front of the ring, if it is kept apart.
     #[cold]
     fn rejoin(&mut self, key: Key) {
-        // Those of the same instant in the ring entered before it.
+        // Packets with the same key in the ring entered before it.
         if self.packets.front().is_none_or(|(front, _)| key < *front)
             && self.overtaken.first().is_some_and(|first| first.key == key)
             && let Some(Overtaken { key, id, .. }) = self.overtaken.pop()
@@ -176,7 +170,7 @@ impl Pipe {
         }
     }
 
-    /// When the first packet arrives; the end of time without any.
+    /// Arrival of the first packet; the end of time without any.
     #[inline(always)]
     pub fn first_time(&self) -> Time {
         if !self.overtaken.is_empty() {
@@ -185,7 +179,7 @@ impl Pipe {
         self.packets.front().map_or(Time::MAX, |(key, _)| key.time)
     }
 
-    /// The key of the first packet's arrival.
+    /// Key of the first packet.
     #[inline]
     pub fn first(&self) -> Option<Key> {
         let first = self.packets.front().map(|(key, _)| *key);
@@ -195,40 +189,36 @@ impl Pipe {
         first.into_iter().chain(self.overtaken.first().map(|packet| packet.key)).min()
     }
 
-    /// Number of packets in it.
     pub fn count(&self) -> usize {
         self.packets.len() + self.overtaken.len()
     }
 
-    /// Every packet, and when it arrives; not in order.
+    /// Arrivals and handles of all packets, not in order.
     pub fn iter(&self) -> impl Iterator<Item = (Time, u32)> {
         let overtaken = self.overtaken.iter().map(|packet| (packet.key.time, packet.id));
         self.packets.iter().map(|(key, id)| (key.time, *id)).chain(overtaken)
     }
 
-    /// The place in the ring of the packet that arrives after `count` others.
-    #[inline]
+    /// Place in the ring of the packet that arrives after `count` others.
     pub fn place(&self, count: usize) -> Option<&(Key, u32)> {
         self.packets.get(count)
     }
 }
 
-/// A packet that is kept apart.
+/// A packet that is kept apart, because many overtake it.
 #[derive(Debug, Clone, Copy)]
 struct Overtaken {
     key: Key,
-    /// Those of one instant go on in the order in which they came.
+    /// Packets with equal keys stay in the order in which they entered.
     number: u32,
     id: u32,
 }
 
 impl Timed for Overtaken {
-    #[inline]
     fn time(&self) -> Time {
         self.key.time
     }
 
-    #[inline]
     fn precedes(&self, other: &Self) -> bool {
         let is_earlier = || (self.number.wrapping_sub(other.number) as i32) < 0;
         self.key.precedes(other.key) || (self.key == other.key && is_earlier())

@@ -1,7 +1,7 @@
-//! Prefetching: what the next packets will touch is read into caches while the present one is handled.
+//! Prefetching: the state that the next packets need is read into caches while the present one is handled.
 //!
-//! With many flows nearly every packet meets state that lies far away in memory. But pipes and queues are
-//! in order, so it is known which packets come next. Nothing here changes a result.
+//! With many flows, the state of nearly every packet is not in a cache. But pipes and queues are in order,
+//! so the next packets are known. Prefetching does not change results.
 
 use super::cargo::Hold;
 use super::link::Link;
@@ -10,31 +10,29 @@ use super::pipe::Pipe;
 use forebay_core::fetch;
 use std::collections::VecDeque;
 
-/// How many packets ahead memory is read.
+/// Number of packets by which memory is read ahead.
 pub const AHEAD: usize = 8;
 
-/// What is remembered for prefetching. Runs with few flows, whose state lies in caches, have none.
+/// Data for prefetching. Runs with few flows, whose state is in caches, have none.
 pub struct Prefetch {
-    /// By link, packets that have come and not left, in order of arrival: the order in which they will
-    /// likely leave. A FIFO has its own line.
+    /// By link, the packets that wait, in order of arrival, in which they will probably leave. A FIFO has
+    /// its own line.
     expected: Vec<VecDeque<u32>>,
 }
 
 impl Prefetch {
-    /// For `links` links.
     pub fn new(links: usize) -> Self {
         Prefetch { expected: vec![VecDeque::new(); links] }
     }
 
-    /// The packet with handle `id` has come to link number `index`, whose queue is no FIFO, and waits.
+    /// Packet `id` has joined the queue of link `index`, which is not a FIFO.
     #[inline(never)]
     pub(super) fn queued(&mut self, index: u32, id: u32) {
         self.expected[index as usize].push_back(id);
     }
 
-    /// The packet with handle `id` has left the queue of `link`: fetches what others will touch that
-    /// leave it later.
-    // Not inlined, so that it costs nothing where it is not called.
+    /// Packet `id` has left the queue of `link`: fetches the state that the next ones need.
+    // Not inlined, so that it costs nothing in runs with few users.
     #[inline(never)]
     pub(super) fn departed(
         &mut self,
@@ -47,7 +45,7 @@ impl Prefetch {
         let [near, far] = if link.is_fifo() {
             [AHEAD, 2 * AHEAD].map(|count| link.in_line(count))
         } else {
-            // Where the queue is not first in, first out, this is a guess that stays near.
+            // A guess if the queue is not first in, first out.
             let expected = &mut self.expected[index as usize];
             let waiting = link.meter.waiting() as usize;
             while let Some(next) = expected.pop_front()
@@ -60,8 +58,8 @@ impl Prefetch {
         near.into_iter().for_each(|id| paths.fetch_stop(hold.look(id).stop + 1));
     }
 
-    /// Fetches what packets will touch that arrive later over `pipe`, which leads to `link`. Their next
-    /// hops only if the link's queue is so short that they leave it soon.
+    /// Fetches the state that packets arriving later over `pipe` at `link` need. Their next hops only if
+    /// the queue is so short that they leave it soon.
     #[inline(never)]
     pub(super) fn arrivals(pipe: &Pipe, link: &Link, stops: &[Stop], hold: &Hold) {
         pipe.fetch_place(4 * AHEAD);
@@ -76,23 +74,19 @@ impl Prefetch {
 
 impl Pipe {
     /// The packet that arrives after `count` others.
-    #[inline]
     pub(super) fn after(&self, count: usize) -> Option<u32> {
         self.place(count).map(|(_, id)| *id)
     }
 
-    /// Fetches the place of that packet.
-    #[inline]
+    /// Fetches its place in the ring.
     pub(super) fn fetch_place(&self, count: usize) {
         self.place(count).into_iter().for_each(fetch);
     }
 }
 
 impl Paths {
-    /// Fetches what a packet that goes to stop `stop` touches.
-    #[inline]
     pub(super) fn fetch_stop(&self, stop: u32) {
-        // A packet that a queue has dropped may still be expected, its place another's.
+        // A packet that was dropped may still be expected here, and its place in the hold be another's.
         self.stops.get(stop as usize).into_iter().for_each(fetch);
     }
 }

@@ -1,18 +1,17 @@
 //! A ring that grows.
 
-/// Values in order, taken at the front. Every packet enters and leaves such rings, so that a place is
-/// found by a mask: the room is a power of two. A `VecDeque` may have any room, and compares and
-/// subtracts.
+/// A queue of values. Every packet passes such rings, so the capacity is a power of two, and a place is
+/// found by a mask. A `VecDeque` needs a comparison and a subtraction.
 #[derive(Debug)]
 pub struct Ring<T> {
     places: Box<[T]>,
-    /// How many were ever taken, and how many were ever put in, modulo 2^64: modulo the room they are the
-    /// places of the first and of the next one.
+    /// Number of values ever taken. Modulo the capacity, the place of the first value.
     head: usize,
+    /// Number of values ever added. Modulo the capacity, the place of the next value.
     tail: usize,
 }
 
-/// The room that a ring takes first.
+/// First capacity.
 const ROOM: usize = 4;
 
 impl<T> Default for Ring<T> {
@@ -22,31 +21,28 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy> Ring<T> {
-    /// How many there are.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.tail.wrapping_sub(self.head)
     }
 
-    /// Whether there is none.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.head == self.tail
     }
 
-    /// The place of the value before which `count` others were put in.
+    /// The place of the value before which `count` others were added.
     #[inline(always)]
     fn place(&self, count: usize) -> usize {
         count & self.places.len().wrapping_sub(1)
     }
 
-    /// The first one.
     #[inline(always)]
     pub fn front(&self) -> Option<&T> {
         if self.is_empty() { None } else { self.places.get(self.place(self.head)) }
     }
 
-    /// The one after `count` others.
+    /// The value after `count` others.
     #[inline]
     pub fn get(&self, count: usize) -> Option<&T> {
         if count < self.len() {
@@ -56,7 +52,6 @@ impl<T: Copy> Ring<T> {
         }
     }
 
-    /// Adds `value` behind all others.
     #[inline(always)]
     pub fn push_back(&mut self, value: T) {
         if self.len() == self.places.len() {
@@ -67,7 +62,6 @@ impl<T: Copy> Ring<T> {
         self.tail = self.tail.wrapping_add(1);
     }
 
-    /// Adds `value` before all others.
     pub fn push_front(&mut self, value: T) {
         if self.len() == self.places.len() {
             self.grow(value);
@@ -77,7 +71,6 @@ impl<T: Copy> Ring<T> {
         self.places[place] = value;
     }
 
-    /// Takes the first one.
     #[inline(always)]
     pub fn pop_front(&mut self) -> Option<T> {
         let first = *self.front()?;
@@ -85,18 +78,17 @@ impl<T: Copy> Ring<T> {
         Some(first)
     }
 
-    /// Puts `value` in the place of the one after `count` others, which is there.
+    /// Replaces the value after `count` others, which exists.
     pub fn set(&mut self, count: usize, value: T) {
         let place = self.place(self.head.wrapping_add(count));
         self.places[place] = value;
     }
 
-    /// All in order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         (0..self.len()).filter_map(|count| self.get(count))
     }
 
-    /// Doubles the room; `filler` lies where nothing is.
+    /// Doubles the capacity, with `filler` in unused places.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, filler: T) {

@@ -1,4 +1,4 @@
-//! The service of a link: a packet arrives at its queue, or one departs.
+//! Service of a link: arrivals at its queue, and departures.
 
 use super::advance::Advance;
 use super::cargo::{Cargo, Hold};
@@ -10,7 +10,7 @@ use crate::measure::UserMeter;
 use forebay_core::{Duration, Poll, Time};
 use std::marker::PhantomData;
 
-/// A link that is advanced by `A`, and what it needs to do its work.
+/// A link that is advanced by `A`, and the parts of the fabric on which it acts.
 pub(super) struct Service<'a, A> {
     pub(super) index: u32,
     pub(super) link: &'a mut Link,
@@ -23,7 +23,7 @@ pub(super) struct Service<'a, A> {
 }
 
 impl<A: Advance> Service<'_, A> {
-    /// The same for a while. Calls that are rare take it whole, so that it need not lie in memory.
+    /// A copy for a rare call, which takes it by value, so that this one can stay in registers.
     #[inline(always)]
     fn meanwhile(&mut self) -> Service<'_, A> {
         let Service { index, link, paths, hold, users, lost, prefetch, advance } = self;
@@ -31,8 +31,7 @@ impl<A: Advance> Service<'_, A> {
         Service { index, link, paths, hold, users, lost, prefetch, advance }
     }
 
-    /// The packet with handle `id` arrives at the link; `note` is told its flow. It is sent at once,
-    /// waits, or is dropped.
+    /// Packet `id` arrives at the link. It is sent at once, waits, or is dropped. `note` gets its flow.
     #[inline(always)]
     pub(super) fn arrive(&mut self, now: Time, id: u32, note: impl FnOnce(u32)) {
         let cargo = self.hold.at(id);
@@ -66,8 +65,8 @@ impl<A: Advance> Service<'_, A> {
         }
     }
 
-    /// The packet with handle `id` has left the queue and is sent until `done_at`; if not `is_sent`, it
-    /// is to be sent specially.
+    /// Packet `id` has left the queue, and its transmission ends at `done_at`. If not `is_sent`, it is to
+    /// be [sent specially](Link::send_specially).
     #[inline(always)]
     fn sent(&mut self, now: Time, id: u32, done_at: Time, is_sent: bool) {
         if !is_sent {
@@ -87,7 +86,7 @@ impl<A: Advance> Service<'_, A> {
         A::expect_free(&mut self.paths.moving, self.link, self.index, time);
     }
 
-    /// A packet is offered to the queue.
+    /// Offers packet `id` to the queue.
     #[inline(never)]
     fn offer(self, now: Time, id: u32) {
         let Service { index, link, hold, users, lost, prefetch, .. } = self;
@@ -101,7 +100,7 @@ impl<A: Advance> Service<'_, A> {
         }
     }
 
-    /// The port is asked what the link does next.
+    /// Asks the port what to do next.
     #[inline(never)]
     fn ask(mut self, now: Time) {
         let Service { link, hold, users, lost, .. } = self.meanwhile();
@@ -128,7 +127,7 @@ impl<A: Advance> Service<'_, A> {
         }
     }
 
-    /// Fetches what packets touch that arrive next over `pipe`.
+    /// Fetches the state that the next packets of `pipe` need.
     #[inline(always)]
     pub(super) fn prefetch_arrivals(&self, pipe: u32) {
         if self.prefetch.is_some() {
@@ -138,7 +137,7 @@ impl<A: Advance> Service<'_, A> {
     }
 }
 
-/// The packet with handle `id` leaves the queue after `wait`; the rest as [`send`].
+/// Packet `id` leaves the queue after `wait`, and is [sent](send).
 #[inline(always)]
 fn leave(
     link: &mut Link,
@@ -153,8 +152,8 @@ fn leave(
     send(link, paths, id, cargo, done_at)
 }
 
-/// Sends the packet with handle `id` until `done_at`, over the next hop. False if that is
-/// to be done [specially](Link::send_specially).
+/// Sends packet `id` until `done_at`, and launches it on the next hop. False if it is to be [sent
+/// specially](Link::send_specially).
 #[inline(always)]
 fn send(link: &mut Link, paths: &mut Paths, id: u32, cargo: &mut Cargo, done_at: Time) -> bool {
     let len = cargo.packet.len;

@@ -1,6 +1,6 @@
-//! What a run has measured: by user, class and flow, over time, and its fingerprint.
+//! Measurements of a run: by user and class, over time, and its fingerprint.
 //!
-//! Links measure their queues themselves; here are the points of their series.
+//! Links measure their queues themselves; the points of their series are here.
 
 mod segments;
 mod series;
@@ -14,13 +14,11 @@ use super::table::{Table, table};
 use crate::measure::{ClassMeter, FlowSeries, TransferLog, UserMeter};
 use forebay_core::{Duration, Time};
 
-/// What is measured beside the queues.
+/// Measurements to make.
 pub struct MeasuresSpec {
-    /// The meter of each user.
     pub users: Vec<UserMeter>,
     /// Names of the classes.
     pub classes: Vec<String>,
-    /// Where TCP's segments are written.
     pub segments: Option<SegmentTrace>,
     /// Whether the throughput of every flow over time is kept.
     pub flow_series: bool,
@@ -28,24 +26,20 @@ pub struct MeasuresSpec {
     pub transfers: bool,
 }
 
-/// What a run has measured.
+/// Measurements of a run.
 pub struct Measures {
-    /// By user.
     pub users: Table<UserMeter>,
-    /// By class.
     pub classes: Vec<ClassMeter>,
-    /// Every transfer, if they were asked for.
+    /// Only if the scenario asks for them, as the next two.
     pub transfers: Option<Box<TransferLog>>,
-    /// TCP's segments, if they were asked for.
     pub segments: Option<Box<SegmentTrace>>,
-    series: Series,
-    flow_series: Option<Box<FlowSeries>>,
-    /// Events.
+    pub flow_series: Option<Box<FlowSeries>>,
+    pub series: Series,
     pub tally: Tally,
 }
 
 impl Measures {
-    /// Nothing measured yet, on `links` links; the fingerprint begins as `fingerprint`.
+    /// No measurement yet, of `links` links; the fingerprint begins as `fingerprint`.
     pub fn new(spec: MeasuresSpec, links: usize, fingerprint: u64) -> Self {
         let classes = spec.classes.into_iter();
         let classes = classes.map(|name| ClassMeter { name, ..ClassMeter::default() });
@@ -65,8 +59,8 @@ impl Measures {
         }
     }
 
-    /// A data packet of `user` with `payload` bytes has arrived after `delay`, of which it has `waited`
-    /// in queues.
+    /// A data packet of `user` with `payload` bytes arrives after `delay`; it `waited` in queues for a
+    /// part of it.
     #[inline(always)]
     pub fn arrived(&mut self, user: u32, delay: Duration, waited: Duration, payload: u32) {
         self.tally.packets += 1;
@@ -80,7 +74,7 @@ impl Measures {
         }
     }
 
-    /// Users take part from now on, and their classes, which had nothing so far.
+    /// Adds users and classes, which have received nothing so far.
     pub fn join(&mut self, users: Vec<UserMeter>, classes: Vec<String>) {
         let points = self.series.time.len();
         let nothing = ClassPoint::default();
@@ -93,7 +87,7 @@ impl Measures {
         self.users.extend(users);
     }
 
-    /// The measurement begins.
+    /// Begins the measurement.
     pub fn restart(&mut self) {
         self.users.iter_mut().for_each(UserMeter::restart);
         for class in &mut self.classes {
@@ -102,7 +96,7 @@ impl Measures {
         }
     }
 
-    /// Adds a point to every series; `open` are class and congestion window of every open connection.
+    /// Adds a point to every series; `open` has class and congestion window of every open connection.
     pub fn sample(
         &mut self,
         now: Time,
@@ -133,7 +127,7 @@ impl Measures {
         }
     }
 
-    /// Adds what was measured of another part of the same network. Series of links stay apart.
+    /// Adds the measurements of another part of the network, but for those of links.
     pub fn absorb(&mut self, other: Measures) {
         self.tally.absorb(other.tally);
         self.users.iter_mut().zip(&other.users).for_each(|(own, more)| own.absorb(more));
@@ -145,25 +139,5 @@ impl Measures {
         if let (Some(own), Some(more)) = (&mut self.transfers, other.transfers) {
             own.absorb(*more);
         }
-    }
-
-    /// Series of links, to be moved or added to.
-    pub fn links_mut(&mut self) -> &mut Vec<LinkSeries> {
-        &mut self.series.links
-    }
-
-    /// Time series.
-    pub fn series(&self) -> &Series {
-        &self.series
-    }
-
-    /// Throughput of every flow over time, if it was asked for.
-    pub fn flow_series(&self) -> Option<&FlowSeries> {
-        self.flow_series.as_deref()
-    }
-
-    /// (fingerprint, events handled, data packets delivered), the warm-up included.
-    pub fn counts(&self) -> (u64, u64, u64) {
-        self.tally.counts()
     }
 }

@@ -1,6 +1,6 @@
-//! What TCP's senders send and hear, as a table: a line a segment, with the sender's state before it
-//! hears one or after it has sent one. `control` has the congestion control's own variables, by the
-//! names of its source.
+//! A table of all segments that TCP senders send and receive, one a line, with the state of the sender
+//! before it receives the segment or after it has sent it. `control` has the variables of the
+//! congestion control, by the names of its source.
 
 use crate::engine::unfinished::Unfinished;
 use forebay_core::{ConfigError, Time};
@@ -32,9 +32,6 @@ pub struct SegmentTrace {
 
 impl SegmentTrace {
     /// Begins the table that is to become `path`.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn create(path: &Path) -> Result<Self, ConfigError> {
         let (mut out, file) =
             Unfinished::create(path).map_err(|error| ConfigError::new("tcp_trace", error))?;
@@ -42,7 +39,7 @@ impl SegmentTrace {
         Ok(SegmentTrace { out, file, failed })
     }
 
-    /// A segment leaves `sender` or, if `heard`, reaches it. `flow` is its user.
+    /// A segment leaves `sender` or, if `heard`, reaches it. `flow` is the user's number.
     pub fn record(
         &mut self,
         now: Time,
@@ -76,7 +73,7 @@ impl SegmentTrace {
         for (at, (start, end)) in segment.sack_blocks().enumerate() {
             write!(self.out, "{}{start}-{end}", if at > 0 { ";" } else { "" })?;
         }
-        // To a thousandth.
+        // In segments, to a thousandth.
         let segments = |bytes: u64| (bytes as f64 / sender.mss() as f64 * 1e3).round() / 1e3;
         write!(self.out, ",{},", segments(sender.cwnd()))?;
         if sender.ssthresh() != u64::MAX {
@@ -100,9 +97,6 @@ impl SegmentTrace {
     }
 
     /// Ends the table and gives the file its name.
-    ///
-    /// # Errors
-    /// The first failure to write.
     pub fn finish(mut self) -> Result<(), String> {
         let written = self.failed.take().map_or_else(|| self.out.flush(), Err);
         self.file.finish(written)

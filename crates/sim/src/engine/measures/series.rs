@@ -12,8 +12,7 @@ pub struct LinkSeries {
 }
 
 impl LinkSeries {
-    /// Adds the value of an internal variable to the last point; what was not reported before is
-    /// undefined (NaN) there.
+    /// Adds the value of an internal variable to the last point; where it was not reported it is NaN.
     pub fn variable(&mut self, name: &'static str, value: f64) {
         let points = self.points.len();
         let at = self.variables.iter().position(|(known, _)| *known == name);
@@ -38,16 +37,16 @@ pub struct Series {
     pub classes: Vec<Vec<ClassPoint>>,
 }
 
-/// What a class got in an interval.
+/// Results of a class in an interval.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClassPoint {
     /// Payload bytes that arrived.
     pub bytes: u64,
     /// Transfers that ended.
     pub completed: u32,
-    /// Connections that were open at its end.
+    /// Connections that were open at the end.
     pub open: u32,
-    /// Their congestion windows together, in bytes.
+    /// Sum of their congestion windows, in bytes.
     pub windows: u64,
 }
 
@@ -57,7 +56,6 @@ impl ClassPoint {
         if self.open > 0 { self.windows as f64 / f64::from(self.open) } else { f64::NAN }
     }
 
-    /// Adds what another part of the network found.
     fn absorb(&mut self, other: &ClassPoint) {
         self.bytes += other.bytes;
         self.completed += other.completed;
@@ -67,7 +65,7 @@ impl ClassPoint {
 }
 
 impl Series {
-    /// Adds what another part of the network found; links stand apart.
+    /// Adds the series of classes of another part of the network.
     pub fn absorb(&mut self, other: &Series) {
         for (own, more) in self.classes.iter_mut().zip(&other.classes) {
             own.iter_mut().zip(more).for_each(|(own, more)| own.absorb(more));

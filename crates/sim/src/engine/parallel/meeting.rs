@@ -1,27 +1,26 @@
-//! Where threads wait for each other.
+//! A barrier at which threads wait for each other.
 
 use std::hint;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// Turns in which a thread looks for the others before it lets other programs run: some microseconds.
+/// Turns of a waiting thread before it lets other programs run: some microseconds.
 const PATIENCE: u32 = 2000;
 
-/// A point that threads pass together, again and again. They wait awake, as a round takes microseconds
-/// and sleeping as long ([`std::sync::Barrier`] takes a hundred times as long as a round without work).
+/// A barrier. Threads spin while they wait, as a round takes only microseconds: [`std::sync::Barrier`]
+/// takes a hundred times as long as a round without work.
 pub struct Meeting {
     members: usize,
     arrived: AtomicUsize,
     round: AtomicUsize,
-    /// Somebody does not come any more.
+    /// A thread has ended by a panic.
     is_off: AtomicBool,
 }
 
-/// A thread that takes part. If it ends by a panic, the others do not wait for it.
+/// Participation of a thread. If it ends by a panic, the others do not wait for it.
 pub struct Attendance<'a>(&'a Meeting);
 
 impl Meeting {
-    /// A meeting of so many.
     pub fn new(members: usize) -> Self {
         Meeting {
             members,
@@ -31,14 +30,13 @@ impl Meeting {
         }
     }
 
-    /// This thread takes part.
     pub fn attend(&self) -> Attendance<'_> {
         Attendance(self)
     }
 }
 
 impl Attendance<'_> {
-    /// Waits until everybody is here. False if somebody will not come.
+    /// Waits for all others. False if one has ended by a panic.
     pub fn meet(&self) -> bool {
         let meeting = self.0;
         let round = meeting.round.load(Ordering::Acquire);

@@ -1,11 +1,11 @@
 //! One run on several threads: a network in parts, each a world of its own.
 //!
-//! A part has some of the nodes, with their links' queues and their hosts. What leaves it needs at
-//! least the least propagation delay of a link that is cut, so that all parts can go on for as long
-//! without hearing of each other (conservative synchronisation; J. Bai et al., "Unison: A
-//! Parallel-Efficient and User-Transparent Network Simulation Kernel", EuroSys 2024). Then they meet
-//! and hand over what has crossed. The order of events within a part is that of the whole network, as
-//! [`Key`](super::event::Key) does not depend on the other parts: results are the same for any number
+//! A part has some of the nodes, with the queues of their links and their hosts. A packet to another part
+//! needs at least the least propagation delay of the links that are cut. So all parts can advance for this
+//! time without hearing of each other (conservative synchronisation; J. Bai et al., "Unison: A
+//! Parallel-Efficient and User-Transparent Network Simulation Kernel", EuroSys 2024). Then they meet and
+//! exchange packets. The order of events within a part is that of the whole network, as
+//! [`Key`](super::event::Key) does not depend on the other parts. So results are the same for any number
 //! of threads.
 
 mod meeting;
@@ -29,12 +29,12 @@ use std::thread;
 pub enum Run {
     /// On the thread that advances it.
     Alone(Box<World>),
-    /// On that one and others.
+    /// On this thread and others.
     Together(Parallel),
 }
 
 impl Run {
-    /// In how many parts it is, on as many threads if there are as many cores.
+    /// Number of parts. Each has a thread of its own if there are enough cores.
     pub fn parts(&self) -> usize {
         match self {
             Run::Alone(_) => 1,
@@ -42,7 +42,7 @@ impl Run {
         }
     }
 
-    /// Handles `budget` events; on several threads somewhat more.
+    /// Handles `budget` events, or somewhat more on several threads.
     ///
     /// # Errors
     /// As [`World::advance`].
@@ -53,7 +53,7 @@ impl Run {
         }
     }
 
-    /// Processor time that threads have taken beside the one that advances it.
+    /// Processor time of the other threads.
     pub fn spent_beside(&self) -> std::time::Duration {
         match self {
             Run::Alone(_) => std::time::Duration::ZERO,
@@ -77,11 +77,11 @@ impl Run {
 pub struct Parallel {
     parts: Vec<Part>,
     plan: Plan,
-    /// Processor time of all threads but the one that advances it.
+    /// Processor time of the other threads.
     spent: std::time::Duration,
 }
 
-/// A part of a network, and when its measurements are due.
+/// A part of a network, and the times of its next sample and of the end of the warm-up.
 struct Part {
     world: World,
     sample: Duration,
@@ -89,7 +89,7 @@ struct Part {
     warmup: Option<Time>,
 }
 
-/// What a part says to another.
+/// A message from one part to another.
 enum Message {
     Packet(Crossing),
     Notice(Notice),
@@ -97,7 +97,7 @@ enum Message {
 }
 
 impl Message {
-    /// When it makes something happen; never, if it only tells.
+    /// Time of the event that it causes; the end of time if it causes none.
     fn time(&self) -> Time {
         match self {
             Message::Packet(crossing) => crossing.leaving.key.time,
@@ -107,11 +107,11 @@ impl Message {
     }
 }
 
-/// What threads share. Of all that is written in a round there are two, so that who is quick does not
+/// State that threads share. There are two copies, for even and odd rounds, so that a fast thread does not
 /// write what others still read.
 struct Shared {
     meeting: Meeting,
-    /// By part: when its next event is due, and how many it has handled.
+    /// By part: time of its next event, and number of events that it has handled.
     state: [Vec<(AtomicU64, AtomicU64)>; 2],
     /// By sender and receiver.
     mail: [Vec<Mutex<Vec<Message>>>; 2],
@@ -140,7 +140,7 @@ impl Parallel {
         let count = self.parts.len();
         let state = || (0..count).map(|_| Default::default()).collect();
         let mail = || (0..count * count).map(|_| Mutex::default()).collect();
-        // A thread that waits for one which has no core waits long.
+        // Not more threads than cores: a thread would wait long for one that has no core.
         let cores = thread::available_parallelism().map_or(count, NonZero::get);
         let share = count.div_ceil(cores.min(count));
         let threads = count.div_ceil(share);
@@ -193,27 +193,27 @@ impl Parallel {
             links.push(world.take_links().into_iter());
             whole.measures.absorb(world.measures);
         }
-        let owners = self.plan.links().iter();
+        let owners = self.plan.links.iter();
         whole.put_links(owners.map(|part| links[usize::from(*part)].next().expect("it has it")));
         Ok(whole)
     }
 }
 
-/// Goes on in rounds with `parts`, the first of which is number `first`, and with those that other
-/// threads have, until all have handled `budget` events or the run ends.
+/// Advances `parts`, the first of which is number `first`, in rounds with the other threads, until all
+/// together have handled `budget` events or the run ends.
 fn work(first: usize, parts: &mut [Part], plan: &Plan, budget: u64, shared: &Shared) {
     let present = shared.meeting.attend();
     let count = shared.state[0].len();
-    let begun: Vec<u64> = parts.iter().map(|part| part.world.measures.counts().1).collect();
+    let begun: Vec<u64> = parts.iter().map(|part| part.world.measures.tally.counts().1).collect();
     for round in 0.. {
         let (now, then) = (round % 2, (round + 1) % 2);
-        let until = parts[0].until(plan.lookahead(), &shared.state[now]);
+        let until = parts[0].until(plan.lookahead, &shared.state[now]);
         for (at, part) in parts.iter_mut().enumerate() {
             let index = first + at;
             let next = part.go_on(until, plan, &shared.mail[now][index * count..][..count]);
             let (due, handled) = &shared.state[then][index];
             due.store(next.as_nanos(), Ordering::Relaxed);
-            handled.store(part.world.measures.counts().1 - begun[at], Ordering::Relaxed);
+            handled.store(part.world.measures.tally.counts().1 - begun[at], Ordering::Relaxed);
         }
         if !present.meet() {
             return;
@@ -232,8 +232,8 @@ fn work(first: usize, parts: &mut [Part], plan: &Plan, budget: u64, shared: &Sha
 }
 
 impl Part {
-    /// Goes on until `until`, and hands over what is for other parts, for each of which there is `mail`.
-    /// When the next event is due here, or one there by what is handed over.
+    /// Advances until `until`, and puts messages for other parts into `mail`, one for each. Returns the time
+    /// of the next event here, or of one that a message causes.
     fn go_on(&mut self, until: Time, plan: &Plan, mail: &[Mutex<Vec<Message>>]) -> Time {
         let mut next = self.world.proceed(until);
         self.world.post(plan, |to, message| {
@@ -243,7 +243,7 @@ impl Part {
         next
     }
 
-    /// Until when no part hears of what another does from now on, nor is anything to be measured.
+    /// The time until which no part hears of another, and no measurement is due.
     fn until(&self, lookahead: Duration, state: &[(AtomicU64, AtomicU64)]) -> Time {
         let next = state.iter().map(|(next, _)| next.load(Ordering::Relaxed)).min();
         let next = Time::from_nanos(next.expect("there are parts"));
@@ -252,7 +252,7 @@ impl Part {
         free.min(self.next_sample).min(warmup).min(self.world.end())
     }
 
-    /// Reads what the other parts say, and what this one says to itself.
+    /// Reads the messages of all parts, also its own.
     fn read<'a>(&mut self, mail: impl Iterator<Item = &'a Mutex<Vec<Message>>>) {
         let World { fabric, transport, measures, .. } = &mut self.world;
         let mut lost = Vec::new();
@@ -271,7 +271,7 @@ impl Part {
         }
     }
 
-    /// Measures what is due at `now`; `counts` says whether it is counted among the events.
+    /// Takes the sample that is due at `now`, or ends the warm-up. If `counts`, they count as events.
     fn measure(&mut self, now: Time, counts: bool) {
         let mut due = 0;
         if self.next_sample == now {
@@ -291,7 +291,7 @@ impl Part {
 }
 
 impl World {
-    /// Handles every event until `until`, in a part of a network. When the next one is due.
+    /// Handles every event until `until`. Returns the time of the next one.
     fn proceed(&mut self, until: Time) -> Time {
         self.stop = until;
         let mut budget = u64::MAX;
@@ -300,16 +300,16 @@ impl World {
         self.next()
     }
 
-    /// When the next event is due, those of lazy links included.
+    /// Time of the next event, including arrivals at lazy links and departures.
     fn next(&mut self) -> Time {
         self.settle().min(self.fabric.next_time())
     }
 
-    /// Hands on what is for other parts, and losses also for this one.
+    /// Passes on the messages for other parts, and losses also for this one.
     fn post(&mut self, plan: &Plan, mut to: impl FnMut(u16, Message)) {
         self.fabric.emigrate(|part, crossing| to(part, Message::Packet(crossing)));
         for lost in self.fabric.take_lost() {
-            to(plan.senders()[lost.user as usize], Message::Lost(lost));
+            to(plan.senders[lost.user as usize], Message::Lost(lost));
         }
         for (part, notice) in self.transport.take_notices() {
             to(part, Message::Notice(notice));
@@ -317,5 +317,5 @@ impl World {
     }
 }
 
-/// By index.
+/// A part for each index.
 type Owners = Arc<[u16]>;

@@ -1,4 +1,4 @@
-//! Which part of a network computes what.
+//! Division of a network into parts.
 
 use super::Owners;
 use crate::engine::fabric::{FabricSpec, Target};
@@ -9,46 +9,51 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// A network in parts.
 pub struct Plan {
-    parts: u16,
-    /// The least propagation delay of a link that leads from one part to another.
-    lookahead: Duration,
-    /// By link, by pipe, and by user those of sender and receiver.
-    links: Owners,
-    pipes: Owners,
-    senders: Owners,
-    receivers: Owners,
+    /// Number of parts.
+    pub(super) parts: u16,
+    /// The least propagation delay of a link from one part to another: for this time, parts do not need
+    /// to hear of each other.
+    pub(super) lookahead: Duration,
+    /// By link, the part that has it.
+    pub(super) links: Owners,
+    /// By pipe, the part into which it leads.
+    pub(super) pipes: Owners,
+    /// By user, the part of the sender.
+    pub(super) senders: Owners,
+    /// By user, the part of the receiver.
+    pub(super) receivers: Owners,
 }
 
-/// What a run costs, for comparisons, in seconds of processor time: an event, a round of several
-/// threads, a packet from one part to another (docs/scale.md).
+/// Estimated costs in seconds of processor time: an event, a round of several threads, and a packet from
+/// one part to another (docs/scale.md).
 const EVENT: f64 = 0.15e-6;
 const ROUND: f64 = 1.5e-6;
 const CROSSING: f64 = 0.1e-6;
 
-/// Several threads have to be so much faster by this estimate: part of the work comes in bursts.
+/// Most share of the time of one thread that several may take by this estimate. Work comes in bursts.
 const WORTHWHILE: f64 = 0.8;
 
 /// Bits of a packet, for estimates.
 const PACKET: f64 = 12_000.0;
 
-/// Most thresholds of delay that are tried.
+/// Most thresholds of delay that are tried for cuts.
 const TRIALS: usize = 24;
 
-/// Nodes, what they have to do and how they are joined.
+/// Nodes, their work, and the links between them.
 struct Network {
     /// By link: nodes, least delay, packets a second.
     edges: Vec<(usize, usize, Duration, f64)>,
     /// By node: events a second.
     work: Vec<f64>,
-    /// Nodes that cannot be parted.
+    /// Pairs of nodes that must be in one part.
     together: Vec<(usize, usize)>,
 }
 
-/// The links of every user's paths, in order: that of the data, then that of the acknowledgments, which
-/// datagrams do not have.
+/// The links of every user's two paths: those of data, then those of acknowledgments. The latter is empty
+/// for datagrams.
 struct Paths {
     links: Vec<u32>,
-    /// Where each path ends, two of each user.
+    /// The end of each path in `links`.
     ends: Vec<usize>,
 }
 
@@ -78,8 +83,8 @@ impl Paths {
 }
 
 impl Plan {
-    /// A plan for at most `threads` threads; None if the network cannot be parted, or is computed as
-    /// fast by one.
+    /// A plan for at most `threads` threads. None if the network cannot be divided, or this would not be
+    /// faster.
     pub fn new(spec: &WorldSpec, threads: usize) -> Option<Plan> {
         let threads = threads.min(usize::from(u8::MAX) - 1);
         let is_one = spec.fabric.wireless.is_some()
@@ -98,13 +103,13 @@ impl Plan {
         (cost < WORTHWHILE * alone).then(|| Plan::of(spec, &paths, lookahead, &homes))
     }
 
-    /// The plan in which each node is in the part that `homes` says.
+    /// The plan in which node i is in part `homes[i]`.
     fn of(spec: &WorldSpec, paths: &Paths, lookahead: Duration, homes: &[u16]) -> Plan {
         let ends = |link: u32| spec.fabric.links[link as usize].ends;
         let from = |link: u32| homes[ends(link).0 as usize];
         let to = |link: u32| homes[ends(link).1 as usize];
         let mut pipes = vec![0; spec.fabric.pipes.len()];
-        // Behind the last link of a path is its host.
+        // The host of a path is at the end of its last link.
         let mut host = 0;
         for stop in &spec.fabric.stops {
             pipes[stop.pipe as usize] = match spec.fabric.pipes[stop.pipe as usize].0 {
@@ -128,36 +133,6 @@ impl Plan {
             senders: senders.collect(),
             receivers: receivers.collect(),
         }
-    }
-
-    /// How many parts there are.
-    pub fn parts(&self) -> u16 {
-        self.parts
-    }
-
-    /// For how long parts do not hear of each other.
-    pub fn lookahead(&self) -> Duration {
-        self.lookahead
-    }
-
-    /// The part that has each link.
-    pub fn links(&self) -> &[u16] {
-        &self.links
-    }
-
-    /// The part that each pipe leads into.
-    pub fn pipes(&self) -> Owners {
-        self.pipes.clone()
-    }
-
-    /// The part that has each user's sender.
-    pub fn senders(&self) -> &[u16] {
-        &self.senders
-    }
-
-    /// The part that has each user's receiver.
-    pub fn receivers(&self) -> Owners {
-        self.receivers.clone()
     }
 }
 
@@ -184,7 +159,7 @@ impl Network {
         let mut flows = vec![0.0; fabric.links.len()];
         let forward = paths.iter().flat_map(|[forward, _]| forward);
         forward.for_each(|link| flows[*link as usize] += 1.0);
-        // A flow gets the least of its fair shares: what the network would carry at most.
+        // A flow gets the least of its fair shares: an upper limit for what the network carries.
         let rate = |link: u32| fabric.links[link as usize].capacity.rate(Time::ZERO).bps() as f64;
         let share = |link: &u32| rate(*link) / PACKET / flows[*link as usize];
         let mut packets = vec![0.0; fabric.links.len()];
@@ -205,7 +180,7 @@ impl Network {
         network
     }
 
-    /// Least delays of links that may be cut, the longest first.
+    /// Delays to try as the least delay of a cut, the longest first.
     fn thresholds(&self) -> Vec<Duration> {
         let delays: BTreeSet<Duration> = self.edges.iter().map(|edge| edge.2).collect();
         let delays: Vec<_> =
@@ -214,8 +189,8 @@ impl Network {
         delays.into_iter().step_by(step).collect()
     }
 
-    /// The nodes in at most `threads` parts, cut at links that take `least` or longer: what a second
-    /// costs, the lookahead, and the part of each node.
+    /// A division into at most `threads` parts, cut at links with a delay of `least` or more. Returns the
+    /// costs of a second, the lookahead, and the part of each node.
     fn part(&self, least: Duration, threads: usize) -> Option<(f64, Duration, Vec<u16>)> {
         let short = self.edges.iter().filter(|edge| edge.2 < least).map(|edge| (edge.0, edge.1));
         let group = groups(self.work.len(), short.chain(self.together.iter().copied()));
@@ -233,8 +208,8 @@ impl Network {
         Some((most * EVENT + rounds * ROUND + crossings * CROSSING, lookahead, homes))
     }
 
-    /// Groups in the order in which a search finds them, from one at the rim on, so that neighbours are
-    /// mostly in one part; all parts have about the same to do.
+    /// Fills parts one after the other with groups, in the order of a search from the rim, so that
+    /// neighbours are mostly in one part. All parts have about the same work. Returns the part of each node.
     fn fill(&self, group: &[usize], threads: usize) -> Vec<u16> {
         let mut work = vec![0.0; group.len()];
         group.iter().zip(&self.work).for_each(|(group, more)| work[*group] += more);
@@ -260,8 +235,7 @@ impl Network {
     }
 }
 
-/// Groups that are reached from the last of `starts` on, neighbours first, and then from those that
-/// are left, each once.
+/// Breadth-first search from the last of `starts`, then from the others that it has not found.
 fn search(near: &[Vec<usize>], starts: &[usize]) -> Vec<usize> {
     let mut order = Vec::new();
     let mut seen = vec![false; near.len()];
@@ -277,7 +251,7 @@ fn search(near: &[Vec<usize>], starts: &[usize]) -> Vec<usize> {
     order
 }
 
-/// For each of `count`, the first of those that `pairs` join it with.
+/// For each of `count` nodes, the first one of its group: those that `pairs` connect.
 fn groups(count: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
     let mut parent: Vec<usize> = (0..count).collect();
     fn root(parent: &mut [usize], mut at: usize) -> usize {
@@ -294,7 +268,7 @@ fn groups(count: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Vec<usiz
     (0..count).map(|at| root(&mut parent, at)).collect()
 }
 
-/// Nodes whose senders share a marker.
+/// Pairs of nodes whose senders share a marker.
 fn shared_markers(spec: &WorldSpec, paths: &Paths) -> Vec<(usize, usize)> {
     let TransportSpec { users, conditioners, .. } = &spec.transport;
     let mut first = vec![None; conditioners.len()];

@@ -1,4 +1,4 @@
-//! A world's specification in parts.
+//! The specification of a world, divided into parts.
 
 use super::Plan;
 use crate::engine::fabric::{Border, FabricSpec, Target};
@@ -7,13 +7,13 @@ use crate::engine::transport::{Entry, Homes, TransportSpec, User};
 use crate::engine::world::WorldSpec;
 
 impl WorldSpec {
-    /// What each part of `plan` is made from. Pipes, hops and users keep their indices; links and
-    /// markers are numbered anew in each part.
+    /// The specification of each part of `plan`. Pipes, hops and users keep their indices; links and
+    /// markers get new ones in each part.
     pub(super) fn split(self, plan: &Plan) -> Vec<WorldSpec> {
         let ahead = self.fabric.ahead();
         let (WorldSpec { duration, warmup, sample, seed, .. }, fabric) = (&self, &self.fabric);
         let (duration, warmup, sample, seed) = (*duration, *warmup, *sample, *seed);
-        let places = places(plan.links());
+        let places = places(&plan.links);
         let local = |&(target, access): &(Target, _)| match target {
             Target::Link(link) => (Target::Link(places[link as usize]), access),
             other => (other, access),
@@ -29,14 +29,14 @@ impl WorldSpec {
                 pipes: pipes.clone(),
                 stops: fabric.stops.clone(),
                 wireless: None,
-                border: Some(Border::new(index, plan.lookahead(), plan.pipes(), ahead.clone())),
+                border: Some(Border::new(index, plan.lookahead, plan.pipes.clone(), ahead.clone())),
             },
             boxes: Vec::new(),
             transport: TransportSpec {
                 users: Vec::with_capacity(self.transport.users.len()),
                 conditioners: Vec::new(),
                 first_connection: self.transport.first_connection,
-                homes: Some(Homes { part: index, receivers: plan.receivers() }),
+                homes: Some(Homes { part: index, receivers: plan.receivers.clone() }),
             },
             measures: MeasuresSpec {
                 users: self.measures.users.clone(),
@@ -46,14 +46,14 @@ impl WorldSpec {
                 transfers: self.measures.transfers,
             },
         };
-        let mut parts: Vec<_> = (0..plan.parts()).map(part).collect();
-        for (link, owner) in self.fabric.links.into_iter().zip(plan.links()) {
+        let mut parts: Vec<_> = (0..plan.parts).map(part).collect();
+        for (link, owner) in self.fabric.links.into_iter().zip(&*plan.links) {
             parts[usize::from(*owner)].fabric.links.push(link);
         }
         let TransportSpec { users, conditioners, .. } = self.transport;
         let mut markers: Vec<_> = conditioners.into_iter().map(Some).collect();
         let mut moved = vec![0; markers.len()];
-        for (mut user, home) in users.into_iter().zip(plan.senders()) {
+        for (mut user, home) in users.into_iter().zip(&*plan.senders) {
             for (index, part) in parts.iter_mut().enumerate() {
                 if index != usize::from(*home) {
                     part.transport.users.push(elsewhere(&user));
@@ -74,7 +74,7 @@ impl WorldSpec {
     }
 }
 
-/// The place of each link among those of its owner.
+/// The index of each link in its part.
 fn places(owners: &[u16]) -> Vec<u32> {
     let mut next = vec![0; owners.iter().map(|owner| usize::from(*owner) + 1).max().unwrap_or(0)];
     let place = |owner: &u16| {
@@ -85,7 +85,7 @@ fn places(owners: &[u16]) -> Vec<u32> {
     owners.iter().map(place).collect()
 }
 
-/// What stands for `user` where others are.
+/// A placeholder for `user` in parts without its sender.
 fn elsewhere(user: &User) -> User {
     User {
         entry: Entry::Elsewhere,

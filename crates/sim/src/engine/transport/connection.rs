@@ -1,5 +1,5 @@
-//! TCP connections of a part of a network: their places, their numbers, and those whose senders are in
-//! other parts.
+//! TCP connections: their places, their numbers, and receiving ends whose senders are in other parts of
+//! the network.
 
 use super::incoming::{Incoming, Opening};
 use crate::engine::event::Key;
@@ -10,34 +10,32 @@ use crate::traffic::Marks;
 use forebay_core::{Time, fetch};
 use forebay_tcp::{Sender, State};
 
-/// One connection. What a packet needs on its way to the sender lies together, and likewise what
-/// it needs on its way to the receiver, so that with many connections either touches few cache lines.
+/// One connection. The fields that data packets need are next to each other, and so are those for
+/// acknowledgments: with many connections, each packet touches few cache lines.
 #[repr(C, align(64))]
 pub struct Connection {
-    // What data touch: three cache lines, and two that are rarely needed.
+    // For data: three cache lines, and two that are rarely needed.
     pub(super) incoming: Incoming,
-    // What acknowledgments touch begins with the sixth line.
+    // For acknowledgments: from the sixth line on.
     pub(super) user: u32,
-    /// First stop of the data's path, and the marks: the user's own, kept here because every packet
-    /// asks for them.
+    /// First stop of the data's path, a copy of the user's, as `marks`: every packet needs them.
     pub(super) forward: u32,
     /// Number that flow-aware disciplines see.
     pub(super) number: u32,
-    /// Distinguishes successive connections in the same place.
+    /// Number of connections that were in this place before.
     pub(super) life: u32,
-    /// Key of the agenda entry that stands for the timer, others are stale; [`Key::NEVER`] without.
+    /// Key of the timer's agenda entry, [`Key::NEVER`] without. Other entries of the timer are stale.
     pub(super) sender_timer: Key,
     pub(super) marks: Marks,
     pub(super) class: u32,
-    /// Who marks the drop precedence of packets instead; [`UNCONDITIONED`], if nobody does.
+    /// Index of the conditioner, or [`UNCONDITIONED`].
     pub(super) conditioner: u32,
     pub(super) sender: Sender,
-    /// Retransmissions, timeouts and window probes already charged to the user.
+    /// Retransmissions, timeouts and window probes that the user's meter has already.
     pub(super) charged: [u64; 3],
     pub(super) start: Time,
 }
 
-/// Nobody marks drop precedence.
 pub(super) const UNCONDITIONED: u32 = u32::MAX;
 
 impl Connection {
@@ -45,13 +43,13 @@ impl Connection {
         matches!(self.sender.state(), State::Established | State::Closing)
     }
 
-    /// Fetches what [`Connections::windows`] looks at.
+    /// Fetches the fields that [`Connections::windows`] reads.
     fn fetch_window(&self) {
         fetch(&self.user);
         self.sender.fetch_window();
     }
 
-    /// Adds to `meter` what the sender counted since the last call.
+    /// Adds the sender's counts since the last call to `meter`.
     pub(super) fn charge(&mut self, meter: &mut UserMeter) {
         let stats = self.sender.stats();
         let counts = [stats.retransmissions, stats.timeouts, stats.probes];
@@ -62,7 +60,7 @@ impl Connection {
     }
 }
 
-/// A transfer that is to begin.
+/// A transfer that has not begun.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Planned {
     pub(super) user: u32,
@@ -70,13 +68,13 @@ pub(super) struct Planned {
     pub(super) stays_open: bool,
 }
 
-/// All connections and planned transfers; places are used again.
+/// All connections and planned transfers. Places of connections that have ended are used again.
 pub struct Connections {
     pub(super) places: Table<Connection>,
     pub(super) free: Vec<u32>,
-    /// The part of the network that the senders are in, as the upper bits of a flow's index.
+    /// The part of the network in which the senders are, in the upper bits of a flow's index.
     pub(super) part: u32,
-    /// Receiving ends whose senders are in other parts: by part and place.
+    /// Receiving ends whose senders are in other parts, by part and place.
     guests: Vec<Vec<Option<Box<Incoming>>>>,
     pub(super) planned: Vec<Planned>,
     pub(super) free_planned: Vec<u32>,
@@ -86,11 +84,11 @@ pub struct Connections {
 /// Bits of a place in a flow's index.
 pub(super) const PLACE: u32 = 24;
 
-/// Numbers of connections. Those of a user do not depend on what others do.
+/// Numbers of connections. Those of a user do not depend on other users.
 pub(super) struct Numbers {
-    /// The first user's first.
+    /// First number of the first user.
     first: u32,
-    /// Users that take part from the beginning. Numbers of one user are so far apart.
+    /// Number of users at the beginning, and difference between two numbers of one user.
     users: u32,
     /// The next number for users who join later.
     joined: u32,
@@ -119,8 +117,8 @@ impl Numbers {
 }
 
 impl Connections {
-    /// No connection yet, in part `part` of the network; the numbers of `users` users begin at `first`,
-    /// and `likely` are likely to be open at once.
+    /// No connection yet, in part `part` of the network. Numbers of the `users` users begin at `first`;
+    /// there is room for `likely` connections at once.
     pub fn new(part: u32, first: u32, users: u32, likely: usize) -> Self {
         Connections {
             places: with_room(likely),
@@ -134,13 +132,16 @@ impl Connections {
     }
 
     /// The place of `flow`. It is beyond all places if the sender is in another part.
-    #[inline]
     pub(super) fn place_of(&self, flow: u32) -> usize {
         (flow ^ self.part) as usize
     }
 
+    /// Whether the sender of `flow` is in this part.
+    pub fn has(&self, flow: u32) -> bool {
+        self.place_of(flow) < self.places.len()
+    }
+
     /// The connection of `flow`, whose sender is in this part.
-    #[inline]
     pub(super) fn own(&mut self, flow: u32) -> &mut Connection {
         let place = self.place_of(flow);
         &mut self.places[place]
@@ -156,14 +157,14 @@ impl Connections {
         self.guest(flow)?.as_deref_mut()
     }
 
-    /// The place of a receiving end whose sender is in another part.
+    /// The receiving end of `flow`, whose sender is in another part.
     #[cold]
     fn guest(&mut self, flow: u32) -> Option<&mut Option<Box<Incoming>>> {
         let places = self.guests.get_mut((flow >> PLACE) as usize)?;
         places.get_mut((flow % (1 << PLACE)) as usize)
     }
 
-    /// A sender in another part connects: its receiving end is here.
+    /// A sender in another part connects to a receiver in this part.
     pub fn receive(&mut self, opening: &Opening) {
         let [part, place] = [opening.flow >> PLACE, opening.flow % (1 << PLACE)];
         let [part, place] = [part as usize, place as usize];
@@ -173,7 +174,7 @@ impl Connections {
         places[place] = Some(Box::new(Incoming::new(opening)));
     }
 
-    /// A sender in another part is gone: its receiving end takes no more.
+    /// Removes the receiving end of `flow`, whose sender is in another part.
     pub fn forget(&mut self, flow: u32) {
         if let Some(guest) = self.guest(flow) {
             *guest = None;
@@ -185,8 +186,8 @@ impl Connections {
         self.places.len()
     }
 
-    /// Offset up to which the sender of the connection in place `flow` knows its data to be
-    /// acknowledged, and the first stop of the path back to it; None if its life is not `life`.
+    /// Offset up to which data of `flow` are acknowledged, by what its sender knows, and the first stop
+    /// of the path back to it; None if this life of the connection has ended.
     pub fn way_back(&self, flow: u32, life: u32) -> Option<(u64, u32)> {
         let connection = self.places.get(flow as usize).filter(|place| place.life == life)?;
         Some((1 + connection.sender.bytes_acked(), connection.incoming.backward()))
@@ -201,7 +202,7 @@ impl Connections {
     /// (class, congestion window in bytes) of every connection that is open.
     pub fn windows(&self) -> impl Iterator<Item = (u32, u64)> {
         let places = self.places.iter().enumerate();
-        // To look at one takes little time.
+        // One takes so little time that memory must be read far ahead.
         let fetched = places.inspect(|(place, _)| {
             self.places.get(place + 4 * AHEAD).into_iter().for_each(Connection::fetch_window);
         });
@@ -209,8 +210,7 @@ impl Connections {
         open.map(|(_, Connection { class, sender, .. })| (*class, sender.cwnd()))
     }
 
-    /// Fetches what an acknowledgment will touch of the connection in place `flow`, or what data
-    /// will.
+    /// Fetches the fields that an acknowledgment for `flow` needs, or those that data need.
     #[inline]
     pub fn fetch(&self, flow: u32, acknowledgment: bool) {
         let Some(connection) = self.places.get(self.place_of(flow)) else { return };
@@ -222,7 +222,7 @@ impl Connections {
         }
     }
 
-    /// Fetches what the timer of the sender touches first, or that of the receiver.
+    /// Fetches the fields that the timer of the sender needs first, or that of the receiver.
     #[inline]
     pub fn fetch_timer(&self, flow: u32, sender: bool) {
         let Some(connection) = self.places.get(self.place_of(flow)) else { return };
@@ -234,7 +234,7 @@ impl Connections {
         }
     }
 
-    /// Fetches what that points to; answers the first stop of what goes out in return.
+    /// Fetches what these fields point to. Returns the first stop of the packets sent in return.
     #[inline]
     pub fn fetch_further(&self, flow: u32, acknowledgment: bool) -> Option<u32> {
         let connection = self.places.get(self.place_of(flow))?;
@@ -246,12 +246,12 @@ impl Connections {
         }
     }
 
-    /// The first of `count` numbers that no flow has had, for those who join.
+    /// The first of `count` numbers that no flow has had, for users who join.
     pub fn take_numbers(&mut self, count: u32) -> u32 {
         self.numbers.take(count)
     }
 
-    /// Every flow whose sender is in this part, those that are over too.
+    /// Every flow whose sender is in this part, also those that have ended.
     pub(super) fn flows(&self) -> impl Iterator<Item = u32> + use<> {
         let part = self.part;
         (0..self.places.len() as u32).map(move |place| place | part)
@@ -266,7 +266,7 @@ impl Connections {
         (self.planned.len() - 1) as u32
     }
 
-    /// A place that is free, and the life that comes there.
+    /// A free place, and the life of the next connection in it.
     pub(super) fn vacant(&mut self) -> (u32, u32) {
         match self.free.pop() {
             Some(place) => (place, self.places[place as usize].life),

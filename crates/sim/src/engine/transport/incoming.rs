@@ -9,44 +9,41 @@ use forebay_core::{Ecn, Time};
 use forebay_tcp::{Config as TcpConfig, Receiver};
 use std::sync::Arc;
 
-/// What a sender that connects says of the connection.
+/// Data of a new connection for its receiving end.
 #[derive(Clone)]
 pub struct Opening {
-    /// The connection's flow: place and part of the sender.
+    /// Place and part of the sender.
     pub flow: u32,
     /// Life of the connection in that place.
     pub life: u32,
-    /// Whose it is.
     pub user: u32,
     /// Number that flow-aware disciplines see.
     pub number: u32,
     /// First stop of the acknowledgments' path.
     pub backward: u32,
-    /// How data packets are marked.
+    /// Marks of data packets.
     pub marks: Marks,
-    /// How the connection behaves.
     pub tcp: Arc<TcpConfig>,
 }
 
-/// The receiving end of a connection. It may be computed apart from the sender, and learns from packets
-/// alone how that goes on.
+/// The receiving end of a connection. The sender may be in another part of the network, so the two share
+/// nothing but packets.
 #[repr(C, align(64))]
 pub struct Incoming {
-    // The first cache line, with the beginning of the receiver.
+    // These fields are in the first cache line, with the beginning of the receiver.
     user: u32,
     backward: u32,
     number: u32,
     life: u32,
-    /// How acknowledgments are marked.
+    /// Marks of acknowledgments.
     marks: Marks,
     finished: bool,
-    /// Key of the agenda entry that stands for the timer, others are stale; [`Key::NEVER`] without.
+    /// Key of the timer's agenda entry, [`Key::NEVER`] without. Other entries of the timer are stale.
     timer: Key,
     receiver: Receiver,
 }
 
 impl Incoming {
-    /// The receiving end of the connection that `opening` tells of.
     pub fn new(opening: &Opening) -> Self {
         let [source, destination] = opening.marks.hosts;
         Incoming {
@@ -66,27 +63,24 @@ impl Incoming {
         self.backward
     }
 
-    /// Fetches what the timer touches first.
-    #[inline]
+    /// Fetches the fields that the timer needs first.
     pub fn fetch_timer(&self) {
         self.receiver.fetch_deadline();
     }
 
-    /// Fetches what data will touch.
-    #[inline]
+    /// Fetches the fields that data need.
     pub fn fetch(&self) {
         self.receiver.fetch();
     }
 
-    /// Fetches what that points to; answers the first stop of what goes out in return.
-    #[inline]
+    /// Fetches what these fields point to. Returns the first stop of acknowledgments.
     pub fn fetch_further(&self) -> u32 {
         self.receiver.fetch_further();
         self.backward
     }
 
-    /// The packet with handle `id`, of this connection or one before it in the same place, is here. How
-    /// many bytes the connection carried, if with it all of them have arrived.
+    /// Packet `id` arrives, of this connection or of an earlier one in the same place. If it completes
+    /// the data of the connection, returns their number in bytes.
     #[inline]
     pub fn on_segment(
         &mut self,
@@ -107,7 +101,7 @@ impl Incoming {
         let delivered = self.receiver.delivered();
         measures.users[self.user as usize].bytes += delivered - before;
         if replies {
-            // Many packets lie in the order of sending.
+            // With many users, packets lie in the hold in the order of sending.
             let id = if fabric.many() { fabric.hold.pass_on(id) } else { id };
             self.acknowledge(now, flow, id, self.backward, fabric);
         } else {
@@ -121,7 +115,7 @@ impl Incoming {
         None
     }
 
-    /// The timer, whose entry is at `key`.
+    /// The agenda entry at `key` of the timer is due.
     pub fn on_timer(&mut self, flow: u32, key: Key, fabric: &mut Fabric) {
         let now = key.time;
         if self.timer != key {
@@ -137,7 +131,7 @@ impl Incoming {
         self.arm(flow, fabric);
     }
 
-    /// Sends the segment in the cargo with handle `id` to the sender, from the stop `stop` of the path on.
+    /// Sends the segment of packet `id` to the sender, from stop `stop` of the path on.
     #[inline(always)]
     pub fn acknowledge(&self, now: Time, flow: u32, id: u32, stop: u32, fabric: &mut Fabric) {
         let cargo = fabric.hold.at(id);
@@ -146,13 +140,13 @@ impl Incoming {
         fabric.launch(id, len, stop, now);
     }
 
-    /// Takes no more of this life: `life` comes next.
+    /// Takes no more packets of this life. The next one is `life`.
     pub fn end(&mut self, life: u32) {
         self.life = life;
         self.timer = Key::NEVER;
     }
 
-    /// Sees to the timer.
+    /// Arms the timer, if it is due earlier than its entry.
     #[inline(always)]
     fn arm(&mut self, flow: u32, fabric: &mut Fabric) {
         if let Some(deadline) = self.receiver.deadline()

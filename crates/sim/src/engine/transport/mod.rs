@@ -1,7 +1,6 @@
-//! Transport: what sends and receives at the hosts. Sources of datagrams, users of TCP and their
-//! connections, with their timers.
+//! Transport: the hosts, with their sources of datagrams, users of TCP, and connections.
 //!
-//! What it sends goes into the fabric, what it finds into the measures; it knows no box and no world.
+//! It sends packets into the fabric, and reports to the measures. It knows neither boxes nor the world.
 
 mod connection;
 mod incoming;
@@ -21,68 +20,48 @@ use forebay_tcp::Config as TcpConfig;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-/// What generates a user's traffic.
+/// The source of a user, and its state.
 pub enum Entry {
-    /// Datagrams, one way; packets of the source's flow i are numbered from the given base.
     Datagrams {
-        /// The source.
         source: Box<dyn Datagrams>,
         /// Number of the source's first flow.
         first_flow: u32,
-        /// The datagram that is sent next.
+        /// The next datagram.
         pending: Option<Datagram>,
     },
     /// Transfers over TCP.
     Transfers {
-        /// The user.
         source: Box<dyn Transfers>,
-        /// How the connections behave.
         tcp: Arc<TcpConfig>,
-        /// First stop of the acknowledgments' path.
+        /// First stop of the path of acknowledgments.
         backward: u32,
         /// Flow of the connection that stays open for the next transfer.
         open: Option<u32>,
-        /// Connections so far.
+        /// Number of connections so far.
         connections: u32,
     },
-    /// Nothing: the user is in another part of the network.
+    /// The user's sender is in another part of the network.
     Elsewhere,
 }
 
-/// What a transport says to that of another part of the network.
+/// A message to the transport of another part of the network.
 pub enum Notice {
     /// A sender connects.
     Opens(Opening),
     /// The receiving end of `flow`, of `user`, takes packets until `at`.
-    Closes {
-        /// Until when.
-        at: Time,
-        /// The connection.
-        flow: u32,
-        /// Whose it is.
-        user: u32,
-    },
-    /// All data of a connection have arrived.
-    Arrived {
-        /// When.
-        at: Time,
-        /// The connection.
-        flow: u32,
-        /// Their bytes.
-        bytes: u64,
-    },
+    Closes { at: Time, flow: u32, user: u32 },
+    /// All `bytes` of connection `flow` have arrived.
+    Arrived { at: Time, flow: u32, bytes: u64 },
 }
 
 /// A marker at the senders' edge, with its random stream.
 pub struct Conditioner {
-    /// The marker.
     pub marker: Box<dyn Marker>,
-    /// Its random stream.
     pub rng: Rng,
 }
 
 impl Conditioner {
-    /// Gives `packet`, sent at `now`, the drop precedence that the profile says.
+    /// Sets the drop precedence of `packet`, which is sent at `now`.
     fn mark(&mut self, now: Time, packet: &mut Packet) {
         packet.drop_precedence = self.marker.mark(now, packet.len, &mut self.rng);
     }
@@ -90,19 +69,15 @@ impl Conditioner {
 
 /// One user: a flow of a traffic entry.
 pub struct User {
-    /// What generates the traffic.
     pub entry: Entry,
-    /// The user's random stream.
     pub rng: Rng,
-    /// When the traffic begins.
     pub start: Time,
-    /// When it ends; what is under way then is still delivered.
+    /// Time after which it sends no more; packets under way are still delivered.
     pub stop: Time,
-    /// First stop of the data's path.
+    /// First stop of the path of data.
     pub forward: u32,
-    /// How the packets are marked.
     pub marks: Marks,
-    /// Who marks the packets' drop precedence instead.
+    /// Index of the conditioner that sets the drop precedence instead.
     pub conditioner: Option<u32>,
     /// Port at the receiving end.
     pub port: u16,
@@ -118,33 +93,31 @@ impl User {
     }
 }
 
-/// What a transport is made from. Indices in it are positions in its vectors.
+/// The parts of a transport.
 pub struct TransportSpec {
-    /// Who sends.
     pub users: Vec<User>,
-    /// The markers at the senders' edge.
     pub conditioners: Vec<Conditioner>,
     /// Number of the first connection, above all numbers of datagram flows.
     pub first_connection: u32,
-    /// In which parts of the network users are, if it has several.
+    /// Only in a network in several parts.
     pub homes: Option<Homes>,
 }
 
-/// In which parts of the network users are.
+/// The part of the network in which each user is.
 pub struct Homes {
-    /// The part that this transport is in.
+    /// The part of this transport.
     pub part: u16,
-    /// That of each user's receiver.
+    /// By user, the part of the receiver.
     pub receivers: Arc<[u16]>,
 }
 
-/// Who sends and receives.
+/// Senders and receivers.
 pub struct Transport {
     users: Vec<User>,
     conditioners: Vec<Conditioner>,
     connections: Connections,
     homes: Option<Homes>,
-    /// What is to be said to other parts.
+    /// Messages to other parts, with the numbers of these.
     notices: Vec<(u16, Notice)>,
 }
 
@@ -164,34 +137,39 @@ impl Transport {
         }
     }
 
-    /// The part that the receiver of `user` is in, if it is another.
+    /// The part of the receiver of `user`, if it is another one.
     fn part_of_receiver(&self, user: u32) -> Option<u16> {
         let homes = self.homes.as_ref()?;
         Some(homes.receivers[user as usize]).filter(|part| *part != homes.part)
     }
 
-    /// What is to be said to other parts, and to which; it is said.
+    /// Takes the messages to other parts.
     pub fn take_notices(&mut self) -> impl Iterator<Item = (u16, Notice)> {
         self.notices.drain(..)
     }
 
-    /// Hears what the transport of another part says.
+    /// A message of another part arrives.
     pub fn hear(&mut self, notice: Notice, fabric: &mut Fabric, measures: &mut Measures) {
         match notice {
             Notice::Opens(opening) => self.connections.receive(&opening),
             Notice::Closes { at, flow, user } => {
-                fabric.rest(at, Event::Forgotten(flow), user);
+                fabric.rest(at, Event::Closed(flow), user);
             }
             Notice::Arrived { at, flow, bytes } => self.arrived(at, flow, bytes, measures),
         }
     }
 
-    /// The receiving end of `flow`, whose sender is in another part, takes no more.
+    /// Whether the sender of `flow` is in another part.
+    pub fn is_guest(&self, flow: u32) -> bool {
+        !self.connections.has(flow)
+    }
+
+    /// The receiving end of `flow`, whose sender is in another part, takes no more packets.
     pub fn forget(&mut self, flow: u32) {
         self.connections.forget(flow);
     }
 
-    /// Lets every user plan what it sends first.
+    /// Lets every user schedule its first datagram or transfer.
     pub fn begin(&mut self, fabric: &mut Fabric) {
         self.begin_from(0, fabric);
     }
@@ -207,7 +185,7 @@ impl Transport {
         }
     }
 
-    /// Users take part from `now` on. Flows of datagrams among them have numbers that nobody has had.
+    /// Adds users, who begin at `now` or later. Their flows get numbers that no flow has had.
     pub fn join(
         &mut self,
         now: Time,
@@ -227,8 +205,8 @@ impl Transport {
         self.begin_from(first, fabric);
     }
 
-    /// User `index` sends no more from `now` on: what is under way is still delivered, what is left of
-    /// its transfers is not sent.
+    /// User `index` sends no more from `now` on. Packets under way are still delivered; the rest of its
+    /// transfers is not sent.
     pub fn leave(&mut self, now: Time, index: u32, fabric: &mut Fabric, measures: &mut Measures) {
         let user = &mut self.users[index as usize];
         user.stop = user.stop.min(now);
@@ -242,17 +220,15 @@ impl Transport {
         }
     }
 
-    /// Who sends.
     pub fn users(&self) -> &[User] {
         &self.users
     }
 
-    /// Connections.
     pub fn connections(&self) -> &Connections {
         &self.connections
     }
 
-    /// A packet is at its host; the event is noted.
+    /// A packet arrives at its host.
     #[inline]
     pub fn deliver(&mut self, now: Time, id: u32, fabric: &mut Fabric, measures: &mut Measures) {
         let cargo = fabric.hold.look(id);
@@ -269,7 +245,7 @@ impl Transport {
             measures.users[user as usize].bytes += u64::from(payload);
             fabric.hold.free(id);
         } else {
-            // What answers it is put into its place, which is near.
+            // The packet stays in the hold: its answer takes its place, which is in the cache.
             self.on_segment(now, id, ecn, fabric, measures);
         }
     }
@@ -296,7 +272,7 @@ impl Transport {
     ) {
         let user = &mut self.users[index as usize];
         let forward = user.forward;
-        // Who has left has none any more.
+        // A user who has left has no pending datagram.
         let Entry::Datagrams { first_flow, pending: Some(datagram), .. } = user.entry else {
             return;
         };

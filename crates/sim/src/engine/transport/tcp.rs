@@ -1,4 +1,4 @@
-//! What becomes of TCP connections: segments, timers, beginnings and ends.
+//! Life of TCP connections: opening, segments, timers, and the end.
 
 use super::connection::{Connection, Connections, PLACE, Planned, UNCONDITIONED};
 use super::incoming::{Incoming, Opening};
@@ -15,7 +15,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 impl Transport {
-    /// Lets the user of `index` plan its next transfer of itself, at `after` or later.
+    /// Plans the next transfer of user `index` that does not wait for another, at `after` or later.
     pub(super) fn next_transfer(&mut self, index: u32, after: Time, fabric: &mut Fabric) {
         let user = &mut self.users[index as usize];
         let Entry::Transfers { source, .. } = &mut user.entry else {
@@ -68,7 +68,7 @@ impl Transport {
         self.next_transfer(user, now, fabric);
     }
 
-    /// The endless transfer of connection `flow`, if it still has it, ends with what it has sent.
+    /// Cuts off the endless transfer of connection `flow`, if it still has one.
     pub fn stop_endless(
         &mut self,
         now: Time,
@@ -84,7 +84,7 @@ impl Transport {
         }
     }
 
-    /// Opens a connection for a transfer; its flow is the answer.
+    /// Opens a connection for a transfer. Returns its flow.
     fn connect(&mut self, now: Time, planned: Planned, measures: &mut Measures) -> u32 {
         let Planned { user, bytes, stays_open } = planned;
         let User {
@@ -137,7 +137,7 @@ impl Transport {
         flow
     }
 
-    /// A segment reaches the host that it is for.
+    /// Packet `id`, a segment, arrives at its host.
     #[inline]
     pub(super) fn on_segment(
         &mut self,
@@ -171,7 +171,7 @@ impl Transport {
         if opening && connection.sender.state() != State::SynSent {
             measures.classes[connection.class as usize].opened(connection.start, now);
         }
-        // Many packets lie in the order of sending.
+        // With many users, packets lie in the hold in the order of sending.
         let spare = Some(id).filter(|_| !fabric.many());
         if spare.is_none() {
             fabric.hold.free(id);
@@ -179,10 +179,10 @@ impl Transport {
         self.transmit_from(now, flow, spare, fabric, measures);
     }
 
-    /// All data of a connection, so many bytes, have arrived.
+    /// All data of connection `flow` have arrived at its receiver: `bytes`.
     #[cold]
     fn finish(&mut self, now: Time, flow: u32, bytes: u64, measures: &mut Measures) {
-        if self.connections.place_of(flow) < self.connections.places.len() {
+        if self.connections.has(flow) {
             self.arrived(now, flow, bytes, measures);
         } else {
             let part = (flow >> PLACE) as u16;
@@ -190,7 +190,7 @@ impl Transport {
         }
     }
 
-    /// All data of a connection whose sender is in this part have arrived at `at`.
+    /// The same for a connection whose sender is in this part.
     pub fn arrived(&mut self, at: Time, flow: u32, bytes: u64, measures: &mut Measures) {
         let place = self.connections.place_of(flow);
         let &Connection { start, user, .. } = &self.connections.places[place];
@@ -210,8 +210,8 @@ impl Transport {
         class.point_completed += 1;
     }
 
-    /// The connections of user `index` are as `tcp` says from now on, those that are open too. False if
-    /// it has none, or one cannot change.
+    /// Changes all connections of user `index` to `tcp`. False if it does not use TCP, or an open
+    /// connection cannot change.
     pub fn control(
         &mut self,
         now: Time,
@@ -235,7 +235,7 @@ impl Transport {
         can
     }
 
-    /// The timer of a connection's sender, whose entry is at `key`.
+    /// The agenda entry at `key` of a sender's timer is due.
     pub fn on_sender_timer(
         &mut self,
         flow: u32,
@@ -253,24 +253,24 @@ impl Transport {
             connection.sender.on_deadline(now);
             self.transmit(now, flow, fabric, measures);
         } else {
-            // The timer has been moved on since: it is re-armed lazily, never searched for.
+            // The timer was set to a later time since: entries are not moved, but replaced when due.
             connection.arm(now, flow, fabric);
         }
     }
 
-    /// The timer of a connection's receiver, whose entry is at `key`.
+    /// The agenda entry at `key` of a receiver's timer is due.
     pub fn on_receiver_timer(&mut self, flow: u32, key: Key, fabric: &mut Fabric) {
         if let Some(incoming) = self.connections.incoming(flow) {
             incoming.on_timer(flow, key, fabric);
         }
     }
 
-    /// Sends all that the sender may send now, and sees to its timer and its end.
+    /// Sends all that the sender may send now. Then arms its timer, or ends the connection.
     fn transmit(&mut self, now: Time, flow: u32, fabric: &mut Fabric, measures: &mut Measures) {
         self.transmit_from(now, flow, None, fabric, measures);
     }
 
-    /// The same, the first segment from the place `spare` of the hold, which is given back.
+    /// The same, with place `spare` of the hold for the first segment. It is freed if there is none.
     #[inline]
     fn transmit_from(
         &mut self,
@@ -316,8 +316,7 @@ impl Transport {
         }
     }
 
-    /// Sends `segment` to the sender of the connection in place `flow`, from the stop `stop` of the path
-    /// on.
+    /// Sends `segment` to the sender of connection `flow`, from stop `stop` of the path on.
     pub fn acknowledge_from(
         &self,
         now: Time,
@@ -331,8 +330,8 @@ impl Transport {
         self.connections.places[place].incoming.acknowledge(now, flow, id, stop, fabric);
     }
 
-    /// The connection is over for its sender, whose user may go on. The receiver cannot know; it takes
-    /// packets for as long as it takes light to get there, and then the place is free.
+    /// The sender has ended, and the user may begin its next transfer. The receiver cannot know yet: it
+    /// takes packets for one propagation delay of the path, and then the place is free.
     fn end(
         &mut self,
         now: Time,
@@ -362,14 +361,14 @@ impl Transport {
         self.plan_transfer(user, next, fabric);
     }
 
-    /// The receiver of a connection that is over takes no more; the place is free.
+    /// The receiver of a connection whose sender has ended takes no more packets. The place is free.
     pub fn close_receiver(&mut self, flow: u32) {
         let connection = self.connections.own(flow);
         connection.incoming.end(connection.life);
         self.connections.free.push(flow ^ self.connections.part);
     }
 
-    /// Ends the connections of user `index` with what they have sent.
+    /// Cuts off the connections of user `index`: they end with what they have sent.
     pub(super) fn cut(
         &mut self,
         now: Time,
@@ -386,27 +385,27 @@ impl Transport {
         }
     }
 
-    /// Charges what the connection's sender counted to its user.
+    /// Adds the counts of the sender to the user's meter.
     fn charge(&mut self, flow: u32, measures: &mut Measures) {
         let connection = self.connections.own(flow);
         connection.charge(&mut measures.users[connection.user as usize]);
     }
 
-    /// Brings the users' counts up to date with the connections that still run.
+    /// Adds the counts of all connections to the users' meters.
     pub fn collect(&mut self, measures: &mut Measures) {
         for flow in self.connections.flows() {
             self.charge(flow, measures);
         }
     }
 
-    /// Frees what only a run that goes on needs.
+    /// Frees all connections.
     pub fn close(&mut self) {
         self.connections = Connections::new(0, 0, 0, 0);
     }
 }
 
 impl Connection {
-    /// Sees to the sender's timer.
+    /// Arms the sender's timer, if it is due earlier than its entry.
     #[inline(always)]
     fn arm(&mut self, now: Time, flow: u32, fabric: &mut Fabric) {
         if let Some(deadline) = self.sender.deadline()

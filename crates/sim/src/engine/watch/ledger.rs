@@ -1,21 +1,21 @@
-//! What has become of packets: their stories, and the counts of the series.
+//! The ledger: stories of packets, and counts for the series.
 
 use crate::engine::fabric::cargo::Cargo;
 use crate::measure::UserMeter;
 use forebay_core::{DropReason, Duration, PacketKind, Time};
 use std::collections::VecDeque;
 
-/// Stories that are kept: the latest.
+/// Most stories that are kept, the latest ones.
 const MOST_STORIES: usize = 20_000;
-/// Dropped packets that are kept for the next picture.
+/// Most dropped packets that are kept for the next picture.
 const MOST_GONE: usize = 100;
-/// Flows of a traffic entry up to which each is shown by itself.
+/// Most flows of a traffic entry that are shown one by one.
 const FEW_FLOWS: usize = 10;
 
-/// A packet's number in the run, from 1; 0: nothing is known of it.
+/// A packet's number in the run, from 1; 0 if it is not known.
 pub type Serial = u64;
 
-/// What happened to a packet.
+/// A kind of step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     Sent,
@@ -23,7 +23,7 @@ pub enum What {
     Dropped(DropReason),
     Marked,
     Transmitted,
-    /// On the wire, in the air or in a box.
+    /// Lost on the wire, in the air or in a box.
     Lost,
     Delivered,
 }
@@ -35,13 +35,13 @@ pub struct Step {
     pub what: What,
     /// None at the ends of the path.
     pub link: Option<u32>,
-    /// Packets that waited before, where the queue decided.
+    /// Backlog before the decision of a queue, in packets.
     pub waiting: Option<u32>,
-    /// The discipline's variables then, if it is the watched one.
+    /// Variables of the discipline after it, at the watched queue.
     pub variables: Box<[(&'static str, f64)]>,
 }
 
-/// What a packet has gone through so far.
+/// The steps of a packet so far.
 #[derive(Debug)]
 pub struct Story {
     pub user: u32,
@@ -49,24 +49,24 @@ pub struct Story {
     pub kind: PacketKind,
     pub backward: bool,
     pub steps: Vec<Step>,
-    /// The link that it was last sent over, and when it had left it.
+    /// The last link that sent it, and when its last bit left.
     pub left: Option<(u32, Time)>,
-    /// Tells it from others in the same place.
+    // Distinguish it from other packets with the same handle.
     sent: Time,
     number: u64,
     life: u32,
 }
 
-/// What has been since the last point of the series.
+/// Counts since the last point of the series.
 #[derive(Debug, Default)]
 pub struct Since {
-    /// By class: data packets delivered, and the sum of their delays.
+    /// By class: number of delivered data packets, and the sum of their delays.
     pub delays: Vec<(u32, Duration)>,
-    /// By row: bytes of IP packets delivered.
+    /// By row: bytes of delivered IP packets.
     pub bytes: Vec<u64>,
     /// By reason, at the watched queue.
     pub dropped: [u32; DropReason::ALL.len()],
-    /// Packets that it marked.
+    /// Packets marked there.
     pub marked: u32,
 }
 
@@ -76,43 +76,42 @@ pub struct Row {
     /// Traffic entry.
     pub traffic: u32,
     pub class: u32,
-    /// How many they are.
     pub flows: u32,
 }
 
-/// What is known of all packets.
+/// Records of a watched world.
 #[derive(Default)]
 pub struct Ledger {
-    /// By packet handle.
+    /// Stories by packet handle.
     open: Vec<Serial>,
     stories: VecDeque<Story>,
-    /// Stories that are no longer kept.
+    /// Number of stories that are no longer kept.
     forgotten: u64,
-    /// By user.
+    /// Row of each user.
     pub rows: Vec<u32>,
     pub shown: Vec<Row>,
     pub classes: Vec<u32>,
     pub since: Since,
-    /// The series, a JSON object a point.
+    /// The series, one JSON object for each point.
     pub points: Vec<String>,
     /// Dropped by the watched queue since the last picture.
     pub gone: VecDeque<(Serial, DropReason)>,
-    /// The watched queue's packet in transmission, since when.
+    /// The packet of the watched queue in transmission, and when it began.
     pub sending: Option<(Serial, Time)>,
-    /// Packets that joined or left the watched queue.
+    /// Number of packets that have joined or left the watched queue.
     moves: u64,
-    /// Steps to which the variables are still to be added.
+    /// Steps without their variables yet.
     decided: Vec<(Serial, usize)>,
-    /// Who is on the way into a link's queue: the queue has not seen it yet.
+    /// Packet and link of an arrival that the queue has not seen yet.
     arriving: Option<(u32, u32)>,
-    /// Whom a queue has just given away.
+    /// Packet and link of the last dequeue.
     sent: Option<(u32, u32)>,
-    /// By link.
+    /// Losses on the wire so far, by link.
     wire_lost: Vec<u64>,
 }
 
 impl Ledger {
-    /// Learns who takes part; those already known stay where they are.
+    /// Adds the users that are not yet known.
     pub fn cast(&mut self, users: &[UserMeter], classes: usize) {
         let known = self.rows.len();
         for entry in users[known..].chunk_by(|one, other| one.traffic == other.traffic) {
@@ -130,7 +129,7 @@ impl Ledger {
         self.since.delays.resize(classes, Default::default());
     }
 
-    /// The packet with handle `id`, if it is the one that has this cargo.
+    /// The number of packet `id` with this cargo, or 0.
     pub fn serial(&self, id: u32, cargo: &Cargo) -> Serial {
         let serial = self.open.get(id as usize).copied().unwrap_or_default();
         let is_it = self.story(serial).is_some_and(|story| {
@@ -146,25 +145,23 @@ impl Ledger {
         (self.rows[user as usize], self.classes[user as usize])
     }
 
-    /// A packet's story, if it is kept.
     pub fn story(&self, serial: Serial) -> Option<&Story> {
         let place = serial.checked_sub(self.forgotten + 1)?;
         self.stories.get(place as usize)
     }
 
-    /// The same of the packet with handle `id`, to be continued.
     fn of(&mut self, id: u32) -> Option<(Serial, &mut Story)> {
         let serial = *self.open.get(id as usize)?;
         let place = serial.checked_sub(self.forgotten + 1)?;
         self.stories.get_mut(place as usize).map(|story| (serial, story))
     }
 
-    /// A packet is at the end of a pipe: its story begins, unless it has.
+    /// Packet `id` arrives at the end of a pipe. Its story begins, unless it has begun.
     pub fn comes(&mut self, id: u32, cargo: &Cargo) {
         if self.serial(id, cargo) > 0 {
             return;
         }
-        // Who was in this place ended where nobody looked: in the air or in a box.
+        // The packet that had this handle ended in the air or in a box.
         self.end(id, cargo.sent, What::Lost, None);
         if self.stories.len() == MOST_STORIES {
             self.stories.pop_front();
@@ -195,7 +192,7 @@ impl Ledger {
         self.open[id] = self.forgotten + self.stories.len() as u64;
     }
 
-    /// Adds a step; its packet's number and the step's place are the answer.
+    /// Adds a step. Returns the packet's number and the index of the step.
     fn step(
         &mut self,
         at: Time,
@@ -210,7 +207,7 @@ impl Ledger {
         Some((serial, story.steps.len() - 1))
     }
 
-    /// The last step of the packet with handle `id`.
+    /// Adds the last step of packet `id`.
     fn end(&mut self, id: u32, at: Time, what: What, link: Option<u32>) {
         self.step(at, id, what, link, None);
         if let Some(open) = self.open.get_mut(id as usize) {
@@ -218,17 +215,16 @@ impl Ledger {
         }
     }
 
-    /// A packet comes to the queue of `link`.
     pub fn arrives(&mut self, id: u32, link: u32) {
         self.arriving = Some((id, link));
     }
 
-    /// The queue has been handed the packet with handle `id`.
+    /// The queue has seen packet `id`.
     pub fn reached(&mut self, id: u32) {
         self.arriving.take_if(|(arriving, _)| *arriving == id);
     }
 
-    /// Who has not reached the queue by now was stopped in front of it.
+    /// The packet that has arrived at a link but not at its queue was dropped by the policer.
     pub fn policed(&mut self, now: Time, watched: Option<u32>) {
         if let Some((id, link)) = self.arriving.take() {
             let is_watched = watched == Some(link);
@@ -237,7 +233,7 @@ impl Ledger {
         }
     }
 
-    /// A queue took a packet behind so many that waited.
+    /// A queue took packet `id` when `waiting` packets waited.
     pub fn queued(&mut self, now: Time, link: u32, id: u32, is_watched: bool, waiting: usize) {
         let step = self.step(now, id, What::Queued, Some(link), Some(waiting));
         if is_watched {
@@ -246,7 +242,6 @@ impl Ledger {
         }
     }
 
-    /// A queue dropped a packet.
     pub fn dropped(
         &mut self,
         now: Time,
@@ -271,7 +266,6 @@ impl Ledger {
         }
     }
 
-    /// A queue marked a packet.
     pub fn marked(&mut self, now: Time, link: u32, id: u32, is_watched: bool, waiting: usize) {
         let step = self.step(now, id, What::Marked, Some(link), Some(waiting));
         if is_watched {
@@ -280,7 +274,7 @@ impl Ledger {
         }
     }
 
-    /// A queue gave a packet away to be sent.
+    /// A queue gave packet `id` to the link.
     pub fn sent(&mut self, link: u32, id: u32, is_watched: bool) {
         self.sent = Some((id, link));
         self.moves += u64::from(is_watched);
@@ -289,12 +283,13 @@ impl Ledger {
         }
     }
 
-    /// The link whose queue has just given a packet away.
+    /// The link of the last dequeue.
     pub fn sender(&self) -> Option<u32> {
         self.sent.map(|(_, link)| link)
     }
 
-    /// That packet is on the link from `now` until `free_at`; the link has lost so many on the wire.
+    /// The packet of the last dequeue is sent from `now` until `free_at`; the link has lost `wire_lost`
+    /// packets so far.
     pub fn transmitted(
         &mut self,
         now: Time,
@@ -315,13 +310,12 @@ impl Ledger {
         if link_index >= self.wire_lost.len() {
             self.wire_lost.resize(link_index + 1, 0);
         }
-        // It begins anew when the warm-up ends.
+        // The count begins again when the warm-up ends.
         if wire_lost > std::mem::replace(&mut self.wire_lost[link_index], wire_lost) {
             self.end(id, free_at, What::Lost, Some(link));
         }
     }
 
-    /// A packet is at its host.
     pub fn delivered(&mut self, now: Time, id: u32, cargo: &Cargo) {
         if cargo.packet.kind == PacketKind::Data {
             let row = self.rows[cargo.user as usize] as usize;
@@ -333,12 +327,12 @@ impl Ledger {
         self.end(id, now, What::Delivered, None);
     }
 
-    /// Whether variables are to be added to steps.
+    /// Whether there are steps without variables.
     pub fn has_decided(&self) -> bool {
         !self.decided.is_empty()
     }
 
-    /// Adds the variables to what was decided.
+    /// Adds the variables to these steps.
     pub fn settle(&mut self, variables: &[(&'static str, f64)]) {
         for (serial, step) in std::mem::take(&mut self.decided) {
             let place = serial.checked_sub(self.forgotten + 1);
@@ -348,7 +342,6 @@ impl Ledger {
         }
     }
 
-    /// Packets that have joined or left the watched queue.
     pub fn moves(&self) -> u64 {
         self.moves
     }

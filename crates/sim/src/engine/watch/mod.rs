@@ -1,8 +1,7 @@
-//! A world that is watched: what its packets go through, and how one queue fares, for pictures.
+//! The watch of a world: the steps of its packets, and the state of one queue, for pictures.
 //!
-//! Watching changes nothing of a run. Every queue is wrapped ([`Observed`]) and reports to one
-//! [`Ledger`]; the world tells it of arrivals. A world that is not watched has none of that: its loop
-//! is compiled apart.
+//! Watching does not change a run. Every queue is wrapped ([`Observed`]) and reports to one [`Ledger`], and
+//! the world reports arrivals. A world that is not watched has no extra work: its loop is compiled apart.
 
 mod ledger;
 mod observed;
@@ -18,30 +17,27 @@ use super::transport::Transport;
 use forebay_core::{Discipline, Duration, Time};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What a watched world has beside an ordinary one.
+/// The watch of a world.
 pub struct Watch {
-    /// The link whose queue is shown; None: there is no link.
+    /// The link whose queue is shown. None: there is no link.
     link: Option<u32>,
-    /// Time between two points of the series, and when the next one is due.
+    /// Time between two points of the series.
     grain: Duration,
     next_point: Time,
-    /// Shared with the wrapped queues; they and the world take it in turn.
+    /// Shared with the wrapped queues, which lock it in turn.
     ledger: Arc<Mutex<Ledger>>,
 }
 
-/// A world at an instant, as far as pictures and points show it.
+/// The parts of the world that pictures and points show.
 pub struct Scene<'a> {
-    /// The instant.
     pub now: Time,
-    /// Links, and packets under way.
     pub fabric: &'a Fabric,
-    /// Who sends.
     pub transport: &'a Transport,
 }
 
 impl Watch {
-    /// Watches every queue of `fabric` from time zero on, that of `link` closely, with a point of the
-    /// series every `grain`, which is above 0.
+    /// Watches every queue of `fabric` from time zero on, and shows that of `link`, with a point of the
+    /// series every `grain` (above 0).
     pub fn new(link: Option<u32>, grain: Duration, fabric: &mut Fabric) -> Watch {
         let ledger = Arc::new(Mutex::new(Ledger::default()));
         let watch = Watch { link, grain, next_point: Time::ZERO + grain, ledger };
@@ -59,18 +55,18 @@ impl Watch {
         Box::new(Observed::new(inner, link, self.link == Some(link), Arc::clone(&self.ledger)))
     }
 
-    /// The same change of `link`, with its queue observed.
+    /// `change` of `link`, with its queue wrapped.
     pub fn change(&self, link: u32, change: LinkChange) -> LinkChange {
         let queue = change.queue.map(|(kind, queue)| (kind, self.observed(link, queue)));
         LinkChange { queue, ..change }
     }
 
-    /// Learns who takes part.
+    /// Adds new users to the ledger.
     pub fn cast(&self, measures: &Measures) {
         self.ledger().cast(&measures.users, measures.classes.len());
     }
 
-    /// The packet with handle `id` arrives at `target`.
+    /// Packet `id` arrives at `target`.
     pub fn arrives(&self, now: Time, id: u32, target: Target, fabric: &Fabric) {
         let (mut ledger, cargo) = (self.ledger(), fabric.hold.look(id));
         ledger.comes(id, cargo);
@@ -81,7 +77,7 @@ impl Watch {
         }
     }
 
-    /// An event has been handled: notes what the queues could not see of it.
+    /// An event has been handled: records drops of policers, and transmissions, which queues do not see.
     pub fn handled(&self, now: Time, fabric: &Fabric) {
         let mut ledger = self.ledger();
         ledger.policed(now, self.link);
@@ -92,12 +88,11 @@ impl Watch {
         }
     }
 
-    /// When the next point of the series is due.
     pub fn next_point(&self) -> Time {
         self.next_point
     }
 
-    /// Packets that have joined or left the queue that is watched closely.
+    /// Number of packets that have joined or left the watched queue.
     pub fn moves(&self) -> u64 {
         self.ledger().moves()
     }

@@ -1,4 +1,4 @@
-//! A queue that reports what it does.
+//! A queue that reports to the ledger.
 
 use super::ledger::Ledger;
 use forebay_core::tcp::Tcp;
@@ -7,16 +7,16 @@ use forebay_core::{
 };
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A discipline that does what the one in it does, and tells of it.
+/// A wrapper of a discipline, which reports to the ledger.
 pub struct Observed {
     inner: Box<dyn Discipline>,
     link: u32,
-    /// Whether its variables are of interest, too.
+    /// Whether its variables are recorded, too.
     is_watched: bool,
     ledger: Arc<Mutex<Ledger>>,
 }
 
-/// Hands on what becomes of packets, and tells of it.
+/// A sink that passes on drops and marks, and reports them.
 struct Through<'a, 'b> {
     sink: &'a mut dyn Sink,
     ledger: &'a mut MutexGuard<'b, Ledger>,
@@ -47,7 +47,6 @@ impl Sink for Through<'_, '_> {
 }
 
 impl Observed {
-    /// `inner`, in front of `link`.
     pub fn new(
         inner: Box<dyn Discipline>,
         link: u32,
@@ -57,8 +56,8 @@ impl Observed {
         Observed { inner, link, is_watched, ledger }
     }
 
-    /// What `act` answers, with the packets that it drops and marks seen. What was decided is told with
-    /// the variables as they are afterwards.
+    /// Calls `act`, and reports drops and marks; `told` reports the result. Steps get the variables after
+    /// the call.
     fn during<T>(
         &mut self,
         cx: &mut Context,

@@ -1,4 +1,4 @@
-//! What is to be seen of a watched world, as JSON.
+//! Pictures of a watched world, as JSON.
 
 use super::ledger::{Ledger, Row, Serial, Step, What};
 use super::{Scene, Watch};
@@ -7,18 +7,18 @@ use forebay_core::{Ecn, Packet, PacketKind, Time};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// JSON of a list; what is not finite is null.
+/// A JSON list. Numbers that are not finite are null.
 pub fn list<T: Serialize>(values: impl IntoIterator<Item = T>) -> String {
     let values: Vec<_> = values.into_iter().collect();
     serde_json::to_string(&values).expect("numbers can be written")
 }
 
-/// JSON of variables by name.
+/// A JSON object of variables.
 pub fn json(variables: &[(&'static str, f64)]) -> Value {
     variables.iter().map(|(name, value)| (name.to_string(), Value::from(*value))).collect()
 }
 
-/// An inner queue of the watched one.
+/// A queue of the watched discipline.
 #[derive(Serialize)]
 struct Inner {
     id: usize,
@@ -28,8 +28,7 @@ struct Inner {
 }
 
 impl Watch {
-    /// Who takes part, as the numbers in pictures have them: `classes` by name, and `flows`, each with
-    /// its traffic entry, its class and how many flows it stands for.
+    /// See [`World::shown`](crate::World::shown).
     pub fn shown(&self, measures: &Measures) -> Value {
         let names = measures.classes.iter().map(|class| class.name.clone());
         let row =
@@ -38,8 +37,7 @@ impl Watch {
         json!({ "classes": names.collect::<Vec<_>>(), "flows": flows })
     }
 
-    /// What waits and what is under way, at most `most` packets of each, and what the watched queue
-    /// has dropped since the last picture; the fields of a JSON object.
+    /// See [`World::picture`](crate::World::picture).
     pub fn picture(&self, scene: &Scene, most: usize) -> String {
         let mut ledger = self.ledger();
         let gone: Vec<_> = ledger.gone.drain(..).collect();
@@ -96,7 +94,6 @@ impl Watch {
         ledger.sending.and_then(of).unwrap_or_default()
     }
 
-    /// The story of the packet of this number: None if it is not kept, or not known.
     pub fn story(&self, scene: &Scene, serial: Serial) -> Option<Value> {
         let ledger = self.ledger();
         let story = ledger.story(serial)?;
@@ -121,7 +118,7 @@ impl Watch {
     }
 }
 
-/// Packets on pipes: number, flow, class, bytes, link, and how far they have come.
+/// Packets in pipes (number, flow, class, bytes, link, share of the way), and their number.
 #[expect(clippy::type_complexity)]
 fn moving(
     scene: &Scene,
@@ -148,7 +145,7 @@ fn moving(
     (moving, total)
 }
 
-/// How much of the time between two instants is over.
+/// Share of the time from `since` to `until` that has passed at `now`.
 fn share(since: Time, now: Time, until: Time) -> f64 {
     let (past, whole) = (now.since(since).as_secs_f64(), until.since(since).as_secs_f64());
     if whole > 0.0 { (past / whole * 1e4).round() / 1e4 } else { 1.0 }

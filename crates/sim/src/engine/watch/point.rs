@@ -1,4 +1,4 @@
-//! A point of the series of a watched world.
+//! Points of the series of a watched world.
 
 use super::picture::{json, list};
 use super::{Scene, Watch};
@@ -6,7 +6,7 @@ use forebay_core::{Backlog, DropReason};
 use serde_json::{Map, Value};
 
 impl Watch {
-    /// Adds the point that is due to the series: what has been since the one before, and what is now.
+    /// Adds a point to the series: counts since the one before, and the present state.
     pub fn point(&mut self, scene: &Scene) {
         self.next_point += self.grain;
         let (backlog, variables) = self.watched(scene);
@@ -44,7 +44,7 @@ impl Watch {
         ledger.points.push(point);
     }
 
-    /// What waits in the watched queue, and its discipline's variables.
+    /// Backlog and variables of the watched queue.
     fn watched(&self, scene: &Scene) -> (Backlog, Vec<(&'static str, f64)>) {
         let Some(link) = self.link else { return Default::default() };
         let port = scene.fabric.links()[link as usize].port();
@@ -53,7 +53,7 @@ impl Watch {
         (port.backlog(), variables)
     }
 
-    /// Points of the series so far, and those from `first` on, as a JSON list.
+    /// See [`World::points`](crate::World::points).
     pub fn points(&self, first: usize) -> (usize, String) {
         let ledger = self.ledger();
         let points = ledger.points.get(first..).unwrap_or_default();

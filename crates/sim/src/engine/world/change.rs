@@ -6,18 +6,17 @@ use forebay_core::Time;
 use std::collections::VecDeque;
 
 impl World {
-    /// Makes each of these changes hold from its instant on, when every event of that instant has been
-    /// handled; they are in order of time. Those planned before are forgotten.
+    /// Plans these changes, in order of time, and forgets those planned before. A change is made after all
+    /// events of its time.
     pub fn plan_anew(&mut self, changes: VecDeque<(Time, Change)>) {
         self.planned = changes;
     }
 
-    /// Planned changes that have not been made.
+    /// Number of planned changes that have not been made.
     pub fn planned_changes(&self) -> usize {
         self.planned.len()
     }
 
-    /// When the next planned change is due.
     pub(in crate::engine) fn next_change(&self) -> Time {
         self.planned.front().map_or(Time::MAX, |(at, _)| *at)
     }

@@ -1,4 +1,4 @@
-//! The world at an instant: what an observer sees of it.
+//! The present state of the world, for observers.
 
 use super::World;
 use crate::engine::fabric::Link;
@@ -13,9 +13,9 @@ impl World {
         self.now
     }
 
-    /// Every link by its name: the kind of its queue, what waits (the packet in transmission not
-    /// counted), its rate, what it sent, dropped and marked since the measurement began, and its
-    /// discipline's variables.
+    /// Every link by its name: the kind of its queue, the backlog (without the packet in transmission), the
+    /// rate, counts of packets sent, dropped and marked since the measurement began, and the variables of
+    /// its discipline.
     pub fn links_now(&self) -> Value {
         let links = self.fabric.links().iter().map(|link| {
             let (waiting, port) = (link.backlog(), link.port());
@@ -30,7 +30,7 @@ impl World {
                 "rate_bps": port.capacity().rate(self.now).bps(),
                 "sent_packets": link.sent.0,
                 "sent_bytes": link.sent.1,
-                "dropped": link.meter.drops.iter().flatten().sum::<u64>(),
+                "dropped": link.meter.dropped_total(),
                 "marked": link.meter.marked,
                 "variables": variables,
             });
@@ -39,9 +39,9 @@ impl World {
         Value::Object(links.collect())
     }
 
-    /// Every flow, in order: its traffic entry's index, payload delivered, packets dropped and marked
-    /// since the measurement began, and of its connections that are open how many they are, with the
-    /// sum of their windows and of what is in flight, and the mean of their round-trip times.
+    /// Every flow, in order: the index of its traffic entry; payload delivered, packets dropped and marked
+    /// since the measurement began; and of its open connections the number, the sums of windows and bytes
+    /// in flight, and the mean of round-trip times.
     pub fn flows_now(&self) -> Value {
         let mut flows: Vec<Value> = Vec::with_capacity(self.measures.users.len());
         let mut open = vec![(0_u32, 0_u64, 0_u64, 0.0_f64); self.measures.users.len()];
@@ -78,15 +78,14 @@ impl World {
         self.transport.connections().open()
     }
 
-    /// The discipline of a link goes on with the parameters of `fresh`, which was built for a link of
-    /// `rate`, and its own state. False if it cannot ([`Discipline::retune`]).
+    /// Gives the discipline of a link the parameters of `fresh`, which was built for a link of `rate`; it
+    /// keeps its state. False if it cannot ([`Discipline::retune`]).
     pub fn retune(&mut self, link: usize, fresh: &mut dyn Discipline, rate: Rate) -> bool {
         let now = self.now;
         self.fabric.links_mut()[link].retune(now, fresh, rate)
     }
 
-    /// The connections of a user are as `tcp` says from now on, those that are open too. False if its
-    /// congestion control cannot be changed.
+    /// Changes all connections of a user to `tcp`. False if its congestion control cannot change.
     pub fn control(&mut self, user: u32, tcp: &Arc<TcpConfig>) -> bool {
         let World { now, fabric, transport, measures, .. } = self;
         transport.control(*now, user, tcp, fabric, measures)

@@ -8,48 +8,43 @@ use super::boxes::{Boxes, Ends, PlacedBox};
 use super::change::Change;
 use super::event::{Event, Key};
 use super::fabric::{Border, Fabric, FabricSpec, Link, Target};
-use super::measures::{LinkSeries, Measures, MeasuresSpec, Series};
+use super::measures::{LinkSeries, Measures, MeasuresSpec};
 use super::prefetch::{FEW_USERS, prefetch_arrivals, prefetch_timer};
 use super::transport::{Transport, TransportSpec};
 use super::watch::Watch;
-use crate::measure::{ClassMeter, FlowSeries, TransferLog, UserMeter};
+use crate::measure::TransferLog;
 use crate::wireless::Network;
 use forebay_core::{Duration, Time};
 use std::collections::VecDeque;
 use std::fmt;
 
-/// What a world is made from.
+/// The parts of a world.
 pub struct WorldSpec {
     /// End of the run.
     pub duration: Duration,
-    /// What is not measured at its beginning.
+    /// Time at its beginning that is not measured.
     pub warmup: Duration,
     /// Interval of the time series; None: no series.
     pub sample: Option<Duration>,
-    /// Seed of every random stream.
     pub seed: u64,
-    /// Paths.
     pub fabric: FabricSpec,
-    /// Boxes in front of links.
     pub boxes: Vec<PlacedBox>,
-    /// Hosts.
     pub transport: TransportSpec,
-    /// What is measured.
     pub measures: MeasuresSpec,
 }
 
 /// How far a run has come.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// Share of the simulated time that is over, 0 to 1.
+    /// Share of the simulated time that has passed, 0 to 1.
     pub share: f64,
-    /// Whether the instant is reached up to which it was to go.
+    /// Whether the time is reached until which the run was to advance.
     pub arrived: bool,
     /// Whether the run is complete.
     pub complete: bool,
 }
 
-/// Why a run cannot go on.
+/// The reason why a run cannot go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunError(pub String);
 
@@ -69,15 +64,15 @@ const MOST_UNDER_WAY: usize = 20_000_000;
 /// transfers that begin whether or not earlier ones have ended.
 const MOST_CONNECTIONS: usize = 1_600_000;
 
-/// One run: a value without any state elsewhere.
+/// One run. It has no state elsewhere.
 pub struct World {
     pub(in crate::engine) now: Time,
     end: Time,
-    /// Events after this instant have to wait; never after the end.
+    /// Events after this time have to wait; at most the end.
     pub(in crate::engine) stop: Time,
-    /// What is to change, in order of time.
+    /// Changes to come, in order of time.
     planned: VecDeque<(Time, Change)>,
-    /// The watch, if somebody watches.
+    /// Only in a world that is watched.
     watch: Option<Box<Watch>>,
     warmup_end: Time,
     sample: Option<Duration>,
@@ -93,7 +88,7 @@ impl World {
         let seed = spec.seed;
         let many = spec.transport.users.len() > FEW_USERS;
         let links = spec.fabric.links.len();
-        // The first part of a network stands for all.
+        // The fingerprint of a network in parts is a sum, in which the seed counts once.
         let is_first = spec.fabric.border.as_ref().is_none_or(Border::is_first);
         let fingerprint = if is_first { seed } else { 0 };
         let mut world = World {
@@ -113,9 +108,9 @@ impl World {
         world
     }
 
-    /// Schedules what is known from the start.
+    /// Schedules the events that are known from the start.
     fn begin(&mut self) {
-        // Parts of a network measure together.
+        // Parts of a network are sampled by `parallel`, all at the same time.
         if !self.fabric.is_part() {
             self.fabric.rest(self.warmup_end, Event::WarmupEnd, 0);
             if let Some(sample) = self.sample {
@@ -129,7 +124,7 @@ impl World {
         self.choose_advance();
     }
 
-    /// Advances links lazily where that makes no difference, unless somebody watches.
+    /// Advances lazily all links that can be, unless the world is watched.
     pub(in crate::engine) fn choose_advance(&mut self) {
         if self.watch.is_none() {
             let boxes = self.boxes.placed();
@@ -137,7 +132,7 @@ impl World {
         }
     }
 
-    /// Advances lazy links up to now. When the next thing happens to one of them.
+    /// Advances all lazy links up to now. Returns when the next packet arrives at one or leaves it.
     pub(in crate::engine) fn settle(&mut self) -> Time {
         let Measures { users, tally, .. } = &mut self.measures;
         self.fabric.settle(self.now, users, tally)
@@ -146,7 +141,7 @@ impl World {
     /// Handles up to `budget` events.
     ///
     /// # Errors
-    /// When the packets under way no longer fit memory, or a capture cannot be written.
+    /// The packets under way no longer fit memory, or a capture cannot be written.
     pub fn advance(&mut self, budget: u64) -> Result<Progress, RunError> {
         self.advance_to(self.end, budget)
     }
@@ -167,7 +162,7 @@ impl World {
             if is_over {
                 self.now = self.now.max(self.stop);
                 self.settle();
-                // A point shows an instant as it was before what changes then.
+                // A point shows the world before the changes of the same time.
                 if !self.point_as_due() && !self.change_as_planned() {
                     return self.arrive();
                 }
@@ -177,7 +172,7 @@ impl World {
         Ok(Progress { share: self.share(), arrived: false, complete: false })
     }
 
-    /// Whether it can go on.
+    /// Checks that the run can go on.
     pub(in crate::engine) fn check(&self) -> Result<(), RunError> {
         self.check_disciplines()?;
         if self.fabric.hold.count() > MOST_UNDER_WAY {
@@ -203,7 +198,7 @@ impl World {
         Ok(())
     }
 
-    /// Handles events until `stop` or until none are `left`; whether it is the former.
+    /// Handles at most `left` events until `stop`; true if `stop` is reached.
     #[inline(always)]
     pub(in crate::engine) fn go<const WATCHED: bool>(&mut self, left: &mut u64) -> bool {
         while *left > 0 {
@@ -215,7 +210,7 @@ impl World {
         false
     }
 
-    /// The run has reached the instant up to which it was to go.
+    /// The run has reached `stop`.
     fn arrive(&mut self) -> Result<Progress, RunError> {
         self.check_disciplines()?;
         if self.stop < self.end {
@@ -236,12 +231,11 @@ impl World {
         Ok(())
     }
 
-    /// When the run ends.
     pub(in crate::engine) fn end(&self) -> Time {
         self.end
     }
 
-    /// Share of the simulated time that is over.
+    /// Share of the simulated time that has passed.
     pub(in crate::engine) fn share(&self) -> f64 {
         self.now.as_nanos() as f64 / self.end.as_nanos() as f64
     }
@@ -273,7 +267,7 @@ impl World {
         ))
     }
 
-    /// Handles the next event; false if none is left before the end.
+    /// Handles the next event; false if it is after `stop`.
     #[inline(always)]
     fn step<const WATCHED: bool>(&mut self) -> bool {
         let &(key, event) = self.fabric.next();
@@ -302,7 +296,7 @@ impl World {
         true
     }
 
-    /// Handles an event that is no arrival.
+    /// Handles an event that is not an arrival.
     #[inline(always)]
     fn on_other(&mut self, key: Key, event: Event) {
         match event {
@@ -321,7 +315,8 @@ impl World {
                 self.on_timer(key, event, flow);
                 self.measures.tally.note(key.time, u32::MAX);
             }
-            Event::Forgotten(flow) => {
+            Event::Closed(flow) if self.transport.is_guest(flow) => {
+                // The sender's part counts this event.
                 self.fabric.rested();
                 self.transport.forget(flow);
             }
@@ -344,7 +339,7 @@ impl World {
         measures.tally.note(now, fabric.hold.look(id).packet.flow);
         match target {
             Target::Link(link) => fabric.enter(now, link, id, &mut measures.users),
-            Target::Host => unreachable!("it is dealt with"),
+            Target::Host => unreachable!("handled above"),
             Target::Air(crossing) => {
                 let packet = fabric.hold.hand_out(id);
                 fabric.in_air(now, &mut measures.users, |network, fx| {
@@ -365,7 +360,7 @@ impl World {
         act(boxes, &mut Ends { transport, fabric, users: &mut measures.users });
     }
 
-    /// The timer of a connection's end.
+    /// Handles a timer of a sender or a receiver.
     #[inline(never)]
     fn on_timer(&mut self, key: Key, event: Event, flow: u32) {
         let World { fabric, transport, measures, .. } = self;
@@ -378,7 +373,7 @@ impl World {
         }
     }
 
-    /// Events of sources, boxes and measurements.
+    /// Handles an event of a source, a box, the air or a measurement.
     #[inline(never)]
     fn on_resting(&mut self, key: Key, event: Event) {
         let World { fabric, transport, measures, .. } = self;
@@ -397,11 +392,11 @@ impl World {
             }
             Event::WarmupEnd => self.restart(),
             Event::Sample => self.take_sample(),
-            _ => unreachable!("they are dealt with"),
+            _ => unreachable!("handled by the callers"),
         }
     }
 
-    /// The measurement begins.
+    /// Begins the measurement.
     pub(in crate::engine) fn restart(&mut self) {
         self.settle();
         for link in self.fabric.links_mut() {
@@ -419,7 +414,7 @@ impl World {
         self.settle();
         let open = self.transport.connections().windows();
         self.measures.sample(self.now, self.fabric.links_mut(), open);
-        self.boxes.sample(self.measures.links_mut());
+        self.boxes.sample(&mut self.measures.series.links);
     }
 
     fn take_sample(&mut self) {
@@ -428,8 +423,8 @@ impl World {
         self.fabric.rest(self.now + sample, Event::Sample, 0);
     }
 
-    /// Ends the run for good: what only its going on would need is given back, ahead of a summary
-    /// that needs room itself.
+    /// Ends the run for good, and frees what only a run that goes on needs: a summary needs memory
+    /// itself.
     pub fn close(&mut self) {
         self.transport.collect(&mut self.measures);
         self.transport.close();
@@ -438,7 +433,7 @@ impl World {
 
     /// Takes the links and their series out.
     pub(in crate::engine) fn take_links(&mut self) -> Vec<(Link, LinkSeries)> {
-        let series = std::mem::take(self.measures.links_mut());
+        let series = std::mem::take(&mut self.measures.series.links);
         self.fabric.exchange_links(Vec::new()).into_iter().zip(series).collect()
     }
 
@@ -446,62 +441,33 @@ impl World {
     pub(in crate::engine) fn put_links(&mut self, links: impl Iterator<Item = (Link, LinkSeries)>) {
         let (links, series) = links.unzip();
         self.fabric.exchange_links(links);
-        *self.measures.links_mut() = series;
+        self.measures.series.links = series;
     }
 
-    /// Links, for the summary.
-    pub fn links_mut(&mut self) -> &mut [Link] {
+    pub(crate) fn links_mut(&mut self) -> &mut [Link] {
         self.fabric.links_mut()
     }
 
-    /// Name of a link.
-    pub fn link_name(&self, index: u32) -> &str {
-        &self.fabric.links()[index as usize].name
-    }
-
-    /// Boxes, for the summary.
-    pub fn boxes(&self) -> &[PlacedBox] {
+    pub(crate) fn boxes(&self) -> &[PlacedBox] {
         self.boxes.placed()
     }
 
-    /// The wireless network, for the summary.
-    pub fn network_mut(&mut self) -> Option<&mut Network> {
+    pub(crate) fn network_mut(&mut self) -> Option<&mut Network> {
         self.fabric.network_mut()
     }
 
-    /// Classes, for the summary.
-    pub fn classes(&self) -> &[ClassMeter] {
-        &self.measures.classes
+    /// The results. Counts of open connections are in them once the world is closed.
+    pub(crate) fn measures(&self) -> &Measures {
+        &self.measures
     }
 
-    /// Users, for the summary; what connections that still run count is in it once the
-    /// world is closed.
-    pub fn user_meters(&self) -> &[UserMeter] {
-        &self.measures.users
-    }
-
-    /// Time series.
-    pub fn series(&self) -> &Series {
-        self.measures.series()
-    }
-
-    /// Throughput of every flow over time, if it was asked for.
-    pub fn flow_series(&self) -> Option<&FlowSeries> {
-        self.measures.flow_series()
-    }
-
-    /// Every transfer, if they were asked for.
-    pub fn transfers(&self) -> Option<&TransferLog> {
-        self.measures.transfers.as_deref()
-    }
-
-    /// The measured interval, in s.
+    /// Beginning and end of the measurement.
     pub fn measured(&self) -> (Time, Time) {
         (self.warmup_end.min(self.end), self.end)
     }
 
     /// (fingerprint, events handled, data packets delivered), the warm-up included.
     pub fn counts(&self) -> (u64, u64, u64) {
-        self.measures.counts()
+        self.measures.tally.counts()
     }
 }

@@ -1,4 +1,4 @@
-//! A world that is watched.
+//! Watching a world.
 
 use super::{Progress, RunError, World};
 use crate::engine::fabric::Target;
@@ -16,7 +16,7 @@ impl World {
         self.cast();
     }
 
-    /// Whether it is watched.
+    /// Whether the world is watched.
     pub fn is_watched(&self) -> bool {
         self.watch.is_some()
     }
@@ -25,29 +25,25 @@ impl World {
         Scene { now: self.now, fabric: &self.fabric, transport: &self.transport }
     }
 
-    /// Tells the watch who takes part.
     pub(super) fn cast(&self) {
         self.watch.iter().for_each(|watch| watch.cast(&self.measures));
     }
 
-    /// Tells the watch that a packet arrives at `target`.
     #[cold]
     pub(super) fn show_arrival(&self, id: u32, target: Target) {
         self.watch.iter().for_each(|watch| watch.arrives(self.now, id, target, &self.fabric));
     }
 
-    /// Tells the watch that an event has been handled.
     #[cold]
     pub(super) fn show_handled(&self) {
         self.watch.iter().for_each(|watch| watch.handled(self.now, &self.fabric));
     }
 
-    /// When the next point of the watch's series is due.
     pub(super) fn next_point(&self) -> Time {
         self.watch.as_ref().map_or(Time::MAX, |watch| watch.next_point())
     }
 
-    /// Takes the point that is due; false if none is.
+    /// Adds the point of the series that is due; false if none is.
     pub(super) fn point_as_due(&mut self) -> bool {
         let is_due = self.next_point() <= self.now;
         if is_due && let Some(mut watch) = self.watch.take() {
@@ -57,8 +53,7 @@ impl World {
         is_due
     }
 
-    /// Goes on to the end of the next instant at which a packet joins or leaves the watched queue, or by
-    /// `budget` instants.
+    /// Advances until a packet joins or leaves the watched queue, by at most `budget` times of events.
     ///
     /// # Errors
     /// As [`World::advance`].
@@ -75,25 +70,25 @@ impl World {
         Ok(Progress { share: 0.0, arrived: false, complete: false })
     }
 
-    /// Who takes part, as the numbers in pictures have them: `classes` by name, and `flows`, each with
-    /// its traffic entry, its class and how many flows it stands for; both empty if nobody watches.
+    /// The classes and flows to which numbers in pictures refer: `classes` are names, and `flows` have a
+    /// traffic entry, a class and a number of flows each. Both are empty if the world is not watched.
     pub fn shown(&self) -> Value {
         let nobody = || json!({ "classes": [], "flows": [] });
         self.watch.as_ref().map_or_else(nobody, |watch| watch.shown(&self.measures))
     }
 
-    /// What waits and what is under way, at most `most` packets of each, and what the watched queue
-    /// has dropped since the last picture: the fields of a JSON object. Empty if nobody watches.
+    /// A picture, as the fields of a JSON object: packets in the watched queue and in pipes, at most `most`
+    /// of each, and packets dropped by the queue since the last picture. Empty if the world is not watched.
     pub fn picture(&self, most: usize) -> String {
         self.watch.as_ref().map_or_else(String::new, |watch| watch.picture(&self.scene(), most))
     }
 
-    /// The story of the packet of this number; None if it is not kept, or not known.
+    /// The story of packet number `serial`. None if it is not known, or no longer kept.
     pub fn story(&self, serial: u64) -> Option<Value> {
         self.watch.as_ref()?.story(&self.scene(), serial)
     }
 
-    /// Points of the watch's series so far, and those from `first` on, as a JSON list.
+    /// Number of points of the series so far, and those from `first` on as a JSON list.
     pub fn points(&self, first: usize) -> (usize, String) {
         self.watch.as_ref().map_or_else(|| (0, "[]".into()), |watch| watch.points(first))
     }

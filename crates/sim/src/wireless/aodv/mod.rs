@@ -22,7 +22,6 @@ mod router;
 mod table;
 
 pub use router::{Output, Router};
-pub use table::Route;
 
 use super::medium::Station;
 use forebay_core::Duration;

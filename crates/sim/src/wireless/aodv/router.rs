@@ -7,7 +7,7 @@ use super::{Message, Reply, Request};
 use forebay_core::{Duration, Time};
 use std::collections::VecDeque;
 
-/// What a router asks its station to do.
+/// An output of a router.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
     /// Send a message to a neighbour, or to all of them.
@@ -48,7 +48,6 @@ pub struct Router {
 }
 
 impl Router {
-    /// The router of station `me`.
     pub fn new(me: Station) -> Self {
         Router {
             me,
@@ -63,12 +62,12 @@ impl Router {
         }
     }
 
-    /// What to do next.
+    /// The next output.
     pub fn poll(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// When [`Router::on_deadline`] is due.
+    /// Time at which to call [`Router::on_deadline`].
     pub fn deadline(&self) -> Option<Time> {
         self.discoveries.iter().map(|discovery| discovery.deadline).min()
     }
@@ -78,7 +77,7 @@ impl Router {
         self.table.valid(now, destination).map(|route| route.next)
     }
 
-    /// The valid route to `destination`.
+    #[cfg(test)]
     pub fn route(&mut self, now: Time, destination: Station) -> Option<&Route> {
         self.table.valid(now, destination).map(|route| &*route)
     }
@@ -154,7 +153,7 @@ impl Router {
         (discovery.held, discovery.deadline) = (false, now + wait);
     }
 
-    /// A ring has not answered in time (section 6.4).
+    /// A request has not been answered in time (section 6.4).
     pub fn on_deadline(&mut self, now: Time) {
         while let Some(index) =
             self.discoveries.iter().position(|discovery| discovery.deadline <= now)
@@ -198,7 +197,7 @@ impl Router {
             Some(route) if route.valid && route.hops == 1 => {
                 route.expires = route.expires.max(until);
             }
-            // A longer route with a known number is not thrown away for one without.
+            // A longer route with a sequence number is not replaced by one without.
             Some(route) if route.valid && route.seq.is_some() => {}
             Some(route) => {
                 *route = Route { hops: 1, next: from, expires: until, valid: true, ..route.clone() }
@@ -278,7 +277,7 @@ impl Router {
             && let Some(seq) = route.seq
             && request.destination_seq.is_none_or(|asked| !fresher(asked, seq))
         {
-            // Section 6.6.2. Who is on the way to the destination has no use for this answer.
+            // Section 6.6.2. A neighbour that is the next hop itself cannot use this answer.
             let (hops, lifetime, next) = (route.hops, route.expires - now, route.next);
             if next != from {
                 route.used_by(from);
@@ -334,7 +333,7 @@ impl Router {
             }
         }
         self.outputs.push_back(Output::Send(Message::Reply(reply), Some(next)));
-        // Whoever waits for the same route has it now.
+        // If this router looks for the same route, it has it now.
         if self.is_looking_for(destination) {
             self.found(now, destination);
         }
@@ -346,7 +345,7 @@ impl Router {
         let Some(at) = at else { return };
         let Discovery { repairs, .. } = self.discoveries.remove(at);
         self.outputs.push_back(Output::Found(destination));
-        // Section 6.12: a repaired route that has become longer is told, but not given up.
+        // Section 6.12: a repaired route that has become longer is reported, but remains valid.
         let hops = self.table.valid(now, destination).map_or(0, |route| route.hops);
         if repairs.is_some_and(|before| hops > before) {
             self.report(now, &[destination], true);

@@ -13,9 +13,8 @@ pub struct Route {
     pub hops: u8,
     /// The first hop.
     pub next: Station,
-    /// When it becomes invalid, or, if it is invalid, when it is forgotten.
+    /// Time at which it becomes invalid or, if it is invalid, is forgotten.
     pub expires: Time,
-    /// Whether it is valid.
     pub valid: bool,
     /// Neighbours that use it.
     pub precursors: Vec<Station>,
@@ -82,7 +81,6 @@ impl Table {
         place
     }
 
-    /// The valid route.
     pub fn valid(&mut self, now: Time, destination: Station) -> Option<&mut Route> {
         self.entry(now, destination).as_mut().filter(|route| route.valid)
     }
