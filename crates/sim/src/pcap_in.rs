@@ -1,4 +1,4 @@
-//! Reads packet captures, pcap and pcapng, and keeps what a queue sees of a packet.
+//! Reads packet captures, pcap and pcapng, and keeps the properties of packets that queues see.
 //!
 //! Link types: Ethernet with or without VLAN tags, raw IP, Linux cooked (versions 1 and 2). A
 //! packet counts with the length in its IP header, however much of it the capture contains. If the
@@ -23,7 +23,7 @@ pub struct CapturedPacket {
     pub len: u32,
     /// Differentiated services codepoint, 0 to 63.
     pub dscp: u8,
-    /// What identifies the flow.
+    /// Addresses, protocol and ports, which identify the flow.
     pub tuple: FiveTuple,
 }
 
@@ -162,7 +162,7 @@ fn read_pcap(bytes: &[u8], frames: &mut Frames) -> Result<(), String> {
     Ok(())
 }
 
-/// What is needed to read packets of an interface.
+/// An interface: its link type and clock.
 struct Interface {
     link: Linktype,
     /// Units of its timestamps per second.
@@ -273,11 +273,11 @@ fn block_extent(
 
 fn parse<'a>(block: &'a [u8], big_endian: bool, frames: &Frames) -> Result<Block<'a>, String> {
     let parse = if big_endian { pcap_parser::parse_block_be } else { pcap_parser::parse_block_le };
-    // All of the block is here, so what the parser misses is missing in it.
+    // The block is complete, so if the parser needs more, the block is damaged.
     parse(block).map(|(_, block)| block).map_err(|_| frames.damaged())
 }
 
-/// Where the IP packet begins in a frame of this link type. None if it is not IP.
+/// Offset of the IP packet in a frame of this link type. None if it is not IP.
 fn ip_offset(link: Linktype, data: &[u8]) -> Result<Option<usize>, String> {
     let (mut type_at, mut offset) = match link {
         Linktype::ETHERNET => (12, 14),

@@ -281,7 +281,7 @@ fn fields_of_earlier_versions_say_what_to_write() {
     assert!(message.starts_with("link[0].reverse.steps: is no field of a link"), "{message}");
 }
 
-/// A FIFO would hold up whoever opens it, a device never ends, and a file may be any size.
+/// Opening a FIFO would block, a device never ends, and a file may have any size.
 #[cfg(unix)]
 #[test]
 fn traces_and_captures_are_regular_files_of_a_size() {

@@ -1,4 +1,4 @@
-//! What changes while a scenario runs, and worlds that are watched.
+//! Changes while a scenario runs, and worlds that are watched.
 
 mod common;
 
@@ -67,7 +67,7 @@ fn the_effective_scenario_with_changes_runs_as_the_file_does() {
         ("parking_lot", lot.clone(), json!([{ "rate": "2Mbit" }, { "queue.ecn": true }])),
         ("parking_lot", lot, json!([{ "hop.1.queue": { "kind": "fifo" } }, { "queue": null }])),
         ("dumbbell", dumbbell.clone(), json!([{ "rate": "2Mbit", "delay": "9ms" }])),
-        // What is already so, written out, is no change.
+        // A value that is equal to the present one is no change.
         ("dumbbell", dumbbell.clone(), json!([{ "queue.target": "15ms" }])),
         ("dumbbell", dumbbell, json!([{ "rate": "500kbit" }, { "queue.alpha": 0.3 }])),
     ];

@@ -26,7 +26,7 @@ struct Steady {
     seen: Seen,
 }
 
-/// What was seen in all connections: rounds, losses told, marks.
+/// Counts of all connections: rounds, reported losses, marks.
 type Seen = Arc<Mutex<[u64; 3]>>;
 
 static SEEN: Mutex<Option<Seen>> = Mutex::new(None);
@@ -99,7 +99,7 @@ impl CongestionController for Steady {
         self.rates[0] = self.rates[0].max(sample.rate.unwrap_or(0.0));
         let product = self.rate() * self.least.as_secs_f64();
         let most = (self.params.products * product) as u64;
-        // Twice as much a round trip until the rate tells.
+        // Doubles each round trip until the rate is known.
         window.cwnd = most.max(4 * window.mss).min(window.cwnd + delivery.delivered);
     }
     fn pacing_rate(&self, window: &Window, srtt: Option<Duration>) -> Option<Rate> {

@@ -34,7 +34,7 @@ fn measured(rtt_ms: u64, traffic: Vec<Value>) -> Value {
 /// No more than a millisecond waits in the low-latency queue, on an average and 99 times of 100.
 fn waits_little(summary: &Value, rtt_ms: u64) {
     let of = |name: &str| number(summary, &format!("classes/prague/{name}"));
-    // A packet takes 0.3 ms on the link, and as long on its way to it.
+    // A packet takes 0.3 ms on the link, and 0.3 ms on its way to it.
     let path = rtt_ms as f64 / 2.0 + 0.6;
     assert!(of("mean_wait_ms") < 1.0, "{}", of("mean_wait_ms"));
     assert!(of("p99_delay_ms") - path < 1.5, "{}", of("p99_delay_ms"));

@@ -1,4 +1,4 @@
-//! What a scenario comes to: resolved links, queues put on them, identities.
+//! Meaning of a scenario: resolved links, queues put on them, identities.
 
 mod common;
 

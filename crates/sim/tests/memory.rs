@@ -1,4 +1,4 @@
-//! What a run keeps in memory.
+//! Memory of a run.
 
 mod common;
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// A box that lets no receiver state more room than it was told.
+/// A box that limits the window of receivers.
 struct Narrow {
     most: u16,
     rewritten: u64,

@@ -18,7 +18,7 @@ fn run(scenario: &Scenario, seed: u64, threads: usize) -> (usize, Value, Vec<for
     (taken, summary, tables(scenario, &mut world))
 }
 
-/// What is not the same on `threads` threads.
+/// Differences of a run on `threads` threads.
 fn check(tree: &Value, threads: &[usize]) {
     let scenario = scenario(tree);
     let (alone, expected, expected_tables) = run(&scenario, 3, 1);

@@ -165,7 +165,7 @@ impl Ends<'_> {
         let packet = &cargo.packet;
         let user = &self.transport.users()[cargo.user as usize];
         let is_tcp = cargo.flow != DATAGRAM;
-        // Datagrams have no connection; the number of their flow tells them apart.
+        // Datagrams have no connection. The number of their flow identifies them.
         let life = if is_tcp { cargo.life } else { packet.flow };
         let forward = FiveTuple {
             source_port: port(packet.flow),

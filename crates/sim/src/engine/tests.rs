@@ -1,4 +1,4 @@
-//! The parts of a world, each without one.
+//! Tests of the parts of a world, without a world.
 
 use super::boxes::{Boxes, Ends, PlacedBox};
 use super::event::Event;
@@ -48,7 +48,7 @@ fn link(name: &str, limit: &str) -> LinkSpec {
     }
 }
 
-/// Pipes to these places, and a path over all of them in turn.
+/// A path over pipes to these targets, in order.
 fn fabric(links: Vec<LinkSpec>, pipes: Vec<(Target, Option<AccessLink>)>) -> Fabric {
     let stops = (0..pipes.len() as u32).map(|pipe| Stop { pipe, free_at: Time::ZERO }).collect();
     Fabric::new(FabricSpec { links, pipes, stops, wireless: None, border: None }, 1, false)
@@ -65,8 +65,8 @@ fn measures() -> Measures {
     Measures::new(spec, 0, 1)
 }
 
-/// Hands events on until `host`, who is given packets that arrive and events that rest, has had all. What
-/// happens at links is noted in the tally, as by a world.
+/// Handles all events. `host` gets packets that arrive, and events of timers and sources. Events at links
+/// are counted in the tally, as by a world.
 fn drain(
     fabric: &mut Fabric,
     measures: &mut Measures,
@@ -75,7 +75,7 @@ fn drain(
     drain_until(Time::MAX, fabric, measures, host);
 }
 
-/// The same before `limit`.
+/// Handles all events before `limit` in this way.
 fn drain_until(
     limit: Time,
     fabric: &mut Fabric,
@@ -138,7 +138,7 @@ fn a_lazy_fabric_carries_queues_and_drops() {
 }
 
 fn carries_queues_and_drops(lazily: bool) {
-    // The hosts' links take a nanosecond a packet and 1 ms.
+    // The access links take a nanosecond for a packet, and 1 ms.
     let access = AccessLink::new(Rate::from_bps(8_000_000_000_000), MS, 0);
     let pipes =
         vec![(Target::Link(0), Some(access)), (Target::Link(1), None), (Target::Host, None)];
@@ -158,13 +158,13 @@ fn carries_queues_and_drops(lazily: bool) {
         let ms = |nanos| (nanos as f64 / 1e6).round();
         found.push((cargo.number, ms(key.time.as_nanos()), ms(cargo.waited.as_nanos())));
     });
-    // One is sent and two wait, for 1 ms and 2 ms; both links take 1 ms a packet and 5 ms.
+    // One packet is sent and two wait, 1 ms and 2 ms. Both links take 1 ms for a packet, and 5 ms.
     assert_eq!(found, [(0, 13.0, 0.0), (1, 14.0, 1.0), (2, 15.0, 2.0)]);
     let lost = fabric.links()[0].meter.drops.as_flattened().iter().sum::<u64>();
     assert_eq!(lost, 1);
     assert_eq!(fabric.links()[1].sent.0, 3);
     assert_eq!(fabric.hold.count(), 0);
-    // Those that find a queue empty and pass it are measured as the others are.
+    // Packets that pass an empty queue are measured like the others.
     let measured = |link: usize| {
         let meter = &fabric.links()[link].meter;
         (meter.offered[0], meter.delay.count(), meter.delay.max_ms().map(f64::round))
@@ -175,9 +175,9 @@ fn carries_queues_and_drops(lazily: bool) {
 /// A link: kind of queue, limit, rate in kbit/s, delay in us, share lost.
 type Drawn = (&'static str, u32, u64, u64, f64);
 
-/// What becomes of datagrams, by interval in us and length. They enter at one of `links`, which follow
-/// each other, over an access link if that is `far`, and cross all that follow. Links are advanced eagerly
-/// up to the first instant of `switches` (us), then lazily up to the next one, and so on.
+/// Results for datagrams, given by interval in us and length. They enter at one of the `links` in a row,
+/// over an access link if it is `far`, and cross all that follow. Links are eager up to the first time of
+/// `switches` (us), then lazy up to the next one, and so on.
 fn results(
     links: &[Drawn],
     far: &[bool],
@@ -242,7 +242,7 @@ fn results(
         (link.sent, link.wire_lost, meter.offered, meter.drops, meter.delay.max_ms())
     });
     let meters: Vec<_> = meters.collect();
-    // Packets of one instant reach the host in any order.
+    // Packets that arrive at the same time may be in any order.
     arrived.sort_by_key(|&(number, time, _)| (time, number));
     (arrived, meters, measures.tally.counts(), measures.users[0].dropped)
 }
@@ -274,7 +274,7 @@ proptest! {
     }
 }
 
-/// Transfers that are known from the start.
+/// A source of given transfers.
 struct Planned(VecDeque<Transfer>);
 
 impl Transfers for Planned {
@@ -348,7 +348,7 @@ fn transport_opens_sends_and_ends_over_any_fabric() {
     let meter = &measures.users[0];
     assert_eq!((meter.bytes, meter.completed, meter.aborted), (100_000, 1, 0));
     assert_eq!(meter.retransmissions, 0);
-    // A handshake of 20 ms; ten, twenty and forty segments in a round trip each; the ends' farewell.
+    // A handshake of 20 ms, three round trips with ten, twenty and forty segments, and the closing.
     assert!(last > at(10 + 20 + 3 * 20) && last < at(150), "{last:?}");
     assert_eq!(transport.connections().windows().count(), 0);
 }
@@ -442,7 +442,7 @@ fn a_box_sees_answers_and_wakes() {
         }
     });
     assert_eq!(measures.users[0].bytes, 1000);
-    // The first data came to the box 40 ms after 10 ms, and was kept; it opens 100 ms later.
+    // The first data reached the box 40 ms after the start at 10 ms, and was answered; it opens 100 ms later.
     assert!(arrived.len() == 1 && arrived[0] > at(150), "{arrived:?}");
     // A SYN, the data, the data again; a SYN-ACK and an acknowledgment.
     let Counts { made: forward, rewritten: backward, .. } = boxes.placed()[0].middlebox.counts();

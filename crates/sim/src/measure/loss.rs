@@ -1,4 +1,4 @@
-//! Loss patterns: how losses of one flow follow each other.
+//! Loss patterns: periods and distances of losses of a flow.
 //!
 //! Source: R. Koodli and R. Ravikanth, "One-way Loss Pattern Sample Metrics", RFC 3357: section
 //! 4: a loss period is a run of successive lost packets, a loss distance the difference of the
@@ -25,7 +25,7 @@ pub struct LossPattern {
     pub distances: Lengths,
 }
 
-/// How many flows lose packets together, for the global synchronization ratio (RFC 7928, section
+/// Numbers of flows that lose packets together, for the global synchronization ratio (RFC 7928, section
 /// 2.4): the share of the flows that lose in a loss event.
 #[derive(Debug, Clone, Default)]
 pub struct LossEvents {
@@ -33,7 +33,7 @@ pub struct LossEvents {
     pub count: u64,
     /// Flows that lost in them, summed over the events.
     flows: u64,
-    /// When the last event began.
+    /// Beginning of the last event.
     began: Time,
     /// The flows that have lost packets in it.
     hit: BTreeSet<u32>,

@@ -28,7 +28,7 @@ pub struct QueueMeter {
     pub marked: u64,
     /// Packets dropped, by [`DropReason`] and by drop precedence.
     pub drops: [[u64; LEVELS]; DropReason::ALL.len()],
-    /// How many flows lose packets together.
+    /// Events in which flows lose packets.
     pub loss_events: LossEvents,
 }
 

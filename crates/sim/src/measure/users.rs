@@ -77,7 +77,7 @@ pub struct UserMeter {
     sent: u64,
     /// Data packets dropped on the way.
     pub dropped: u64,
-    /// How losses follow each other. Allocated at the first loss.
+    /// Pattern of losses. Allocated at the first loss.
     pattern: Option<Box<LossPattern>>,
     /// Data packets marked congestion-experienced on the way.
     pub marked: u64,
@@ -172,7 +172,7 @@ impl UserMeter {
         self.pattern.get_or_insert_default().lost(number);
     }
 
-    /// How the losses so far follow each other. None without losses.
+    /// Pattern of the losses so far. None without losses.
     pub fn loss_pattern(&self) -> Option<LossPattern> {
         self.pattern.as_ref().map(|pattern| pattern.finished())
     }

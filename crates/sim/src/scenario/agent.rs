@@ -46,8 +46,8 @@ fn ten_milliseconds() -> Duration {
     Duration::from_millis(10)
 }
 
-/// What a step shows, at a link or at a sender. Without a packet a share is 0, and a delay is that
-/// of the step before.
+/// An observation of a step, at a link or at a sender. Without a packet a share is 0, and a delay is
+/// that of the step before.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -94,7 +94,7 @@ pub enum Seen {
 }
 
 impl Seen {
-    /// What a step shows at a link.
+    /// Observations at a link.
     pub const LINK: [Seen; 14] = [
         Seen::SojournMs,
         Seen::BacklogPackets,
@@ -111,7 +111,7 @@ impl Seen {
         Seen::LogUtilization,
         Seen::RateBps,
     ];
-    /// What a step shows at a sender.
+    /// Observations at a sender.
     pub const SENDER: [Seen; 7] = [
         Seen::SrttMs,
         Seen::ThroughputBps,

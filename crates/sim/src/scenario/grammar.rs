@@ -179,25 +179,25 @@ pub struct PoliceTable {
 pub struct ReorderTable {
     /// Share of packets that are held back, 0 to 1.
     pub share: f64,
-    /// How much later than otherwise they arrive; above 0. What is sent within this time behind one
-    /// overtakes it: for a segment to look lost to TCP that must be three packets or more.
+    /// Time by which they are held back; above 0. Packets that are sent within this time after one overtake
+    /// it. For TCP a segment looks lost if three or more do.
     pub delay: Duration,
 }
 
-/// What becomes of ECN codepoints; one that is not named stays.
+/// New ECN codepoints, by the old ones. A codepoint that is not named does not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RemarkTable {
-    /// What packets become that are not ECN-capable.
+    /// New codepoint of packets that are not ECN-capable.
     #[serde(rename = "not-ect", skip_serializing_if = "Option::is_none")]
     pub not_ect: Option<Ecn>,
-    /// What packets with ECT(0) become.
+    /// New codepoint of packets with ECT(0).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ect0: Option<Ecn>,
-    /// What packets with ECT(1) become.
+    /// New codepoint of packets with ECT(1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ect1: Option<Ecn>,
-    /// What marked packets become.
+    /// New codepoint of marked packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce: Option<Ecn>,
 }
@@ -237,7 +237,7 @@ pub struct RouteTable {
     pub link: String,
 }
 
-/// What every traffic entry may say, whatever its kind.
+/// Fields of every traffic entry.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficTable {
@@ -347,7 +347,7 @@ pub const TRAFFIC_FIELDS: [&str; 20] = [
     "tcp",
 ];
 
-/// What one marker of a profile meters.
+/// The packets that one marker of a profile meters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Per {
@@ -379,11 +379,11 @@ pub enum Direction {
     Reverse,
 }
 
-/// What changes at an instant while a scenario runs: it has one of `set`, `join` and `leave`.
+/// A change while a scenario runs. It has one of `set`, `join` and `leave`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeTable {
-    /// When; below `duration`. All that happens at that instant comes before.
+    /// Time of the change; below `duration`. All events of this time come before it.
     pub at: Duration,
     /// New values of fields, by path: `{ "link.uplink.rate" = "5Mbit", "link.uplink.queue.target" =
     /// "10ms" }`. Of a link, the constant rate, delay and loss may change, and its queue: its kind, and
@@ -392,12 +392,11 @@ pub struct ChangeTable {
     /// course: `{ steps = ... }`, `{ trace = ... }` or `{ draw = ... }`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub set: Map<String, Value>,
-    /// A traffic entry that takes part from then on, written as [[traffic]]; a `start` before is
-    /// now.
+    /// A traffic entry that joins, written as [[traffic]]. It starts at `at` or later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub join: Option<Map<String, Value>>,
-    /// Name of a traffic entry that sends no more from then on. What is under way is still
-    /// delivered; what is left of its transfers is not sent.
+    /// Name of a traffic entry that sends no more. Packets under way are still delivered; the rest of its
+    /// transfers is not sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leave: Option<String>,
 }
@@ -438,7 +437,7 @@ pub struct TuneTable {
     /// Bounds such as "classes.voice.loss <= 0.001".
     #[serde(default)]
     pub subject_to: Vec<String>,
-    /// Fields by path, and what each may be: `{ "link.uplink.queue.target" = "1ms..50ms:log" }`.
+    /// Ranges of fields, by path: `{ "link.uplink.queue.target" = "1ms..50ms:log" }`.
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
 }
@@ -447,12 +446,12 @@ fn ten() -> u32 {
     10
 }
 
-/// When a flow begins; written `"2s"`, or `["0s", "5s"]` for a random instant between the two.
+/// Start of a flow: `"2s"`, or `["0s", "5s"]` for a random time between the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Start {
-    /// Not before.
+    /// Earliest time.
     pub earliest: Duration,
-    /// Before, unless the two are equal.
+    /// Latest time.
     pub latest: Duration,
 }
 

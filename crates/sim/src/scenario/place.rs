@@ -9,21 +9,18 @@ use forebay_tcp::congestion::CongestionController;
 use serde_json::{Value, json};
 use std::ops::Range;
 
-/// Where a link's queue is built.
+/// The queue of a link.
 pub struct QueuePlace {
     /// Index of the link.
     pub link: usize,
-    /// The queue as it is written.
+    /// The queue as written.
     pub block: Value,
-    /// What it is told of the link.
     pub setting: Setting,
 }
 
 /// The flows of a traffic entry.
 pub struct Flows {
-    /// Their numbers.
     pub users: Range<u32>,
-    /// Their TCP.
     pub tcp: TcpConfig,
 }
 

@@ -1,4 +1,4 @@
-//! How much memory a scenario needs. A scenario that needs too much is refused before it runs.
+//! Memory that a scenario needs. A scenario that needs too much is refused before it runs.
 
 use super::grammar::{LinkTable, Wanted};
 use super::{Scenario, Traffic};

@@ -1,4 +1,4 @@
-//! When a source sends: a clock whose rate may vary.
+//! The clock of a source, whose rate may vary.
 
 use super::family::BuildSite;
 use super::law::require_rate;
@@ -42,15 +42,15 @@ impl Clock {
         Duration::from_nanos(self.work / rates.min().unwrap_or(1))
     }
 
-    /// Makes the next tick come `wait` from `now` on, if the rate stays as it is; `wait` is told the
-    /// rate in bit/s.
+    /// Sets the next tick to `wait` after `now`, if the rate does not change until then; `wait` gets the rate
+    /// in bit/s.
     pub(super) fn set(&mut self, now: Time, wait: impl FnOnce(f64) -> Duration) {
         // During a pause, the time is that at 1 bit/s.
         let rate = self.rate.at(now).bps().max(1);
         self.left = wait(rate as f64).as_nanos().saturating_mul(rate);
     }
 
-    /// Makes the next tick come after a random part of an interval from `now` on.
+    /// Sets the next tick to a random part of an interval after `now`.
     pub(super) fn set_at_random(&mut self, now: Time, rng: &mut Rng) {
         let work = self.work as f64;
         self.set(now, |rate| Duration::from_nanos((work / rate * rng.uniform()) as u64));

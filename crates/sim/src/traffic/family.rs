@@ -15,7 +15,7 @@ pub enum Generator {
     Transfers(Box<dyn Transfers>),
 }
 
-/// How the packets of a source are carried.
+/// The transport of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
@@ -80,7 +80,7 @@ impl<'a> BuildSite<'a> {
 /// Properties of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Facts {
-    /// How its packets are carried.
+    /// Its transport.
     pub transport: Transport,
     /// The measure by which a user judges it.
     pub judged_by: JudgedBy,

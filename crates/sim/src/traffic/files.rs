@@ -21,7 +21,7 @@ pub struct Files {
     begun: bool,
 }
 
-/// When a file's transfer begins.
+/// Arrivals of files: the beginnings of their transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
@@ -41,12 +41,12 @@ pub enum Arrivals {
 pub struct FilesParams {
     /// Mean size of a file, payload bytes. Above 0.
     pub size: Bytes,
-    /// How sizes spread about their mean.
+    /// Distribution of sizes about their mean.
     pub sizes: Law,
     /// Shape of Pareto sizes: the lower, the heavier the tail (1.2 is usual for files on the web).
     /// At least 1.01.
     pub shape: f64,
-    /// When a file starts.
+    /// Beginning of a file.
     pub arrivals: Arrivals,
     /// Time between files: from end to start for sequential arrivals (think time), otherwise from
     /// start to start and above 0; or how it changes, as of a link's delay. The value counts that

@@ -4,7 +4,7 @@ use forebay_core::{ConfigError, Rate, Rng, config::require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How values spread about their mean.
+/// A distribution of values about their mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Law {

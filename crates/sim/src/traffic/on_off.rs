@@ -34,7 +34,7 @@ pub struct OnOffParams {
     pub on: Duration,
     /// Mean time off.
     pub off: Duration,
-    /// How the times on and off spread about their means.
+    /// Distribution of times on and off about their means.
     pub times: Law,
     /// Shape of Pareto times; many such sources together are self-similar with Hurst parameter
     /// (3 - shape) / 2 (Willinger et al., IEEE/ACM ToN 5(1), 1997). At least 1.01.

@@ -25,7 +25,7 @@ pub struct PoissonParams {
     pub rate: Course<Rate>,
     /// Mean length of the IP packet, including headers. 1 B to 65 535 B.
     pub size: Bytes,
-    /// How lengths spread about their mean; exponential ones make a link an M/M/1 queue.
+    /// Distribution of lengths about their mean; exponential ones make a link an M/M/1 queue.
     pub sizes: Law,
     /// Shape of Pareto lengths. At least 1.01.
     pub shape: f64,

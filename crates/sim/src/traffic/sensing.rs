@@ -30,7 +30,7 @@ pub struct Sensing {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SensingParams {
-    /// How the phenomenon moves: `[["0s", 0, 0], ["60s", 400, 400]]`, straight between these points
+    /// Track of the phenomenon: `[["0s", 0, 0], ["60s", 400, 400]]`, straight between these points
     /// (times and metres). The same for all flows.
     pub track: TrackTable,
     /// Time between its pulses; the NCQ paper, section 5.2.2, has 0.01 s. Above 0.

@@ -50,7 +50,7 @@ pub struct VoiceParams {
     pub on: Option<Duration>,
     /// Mean length of a pause between talk spurts; give it if and only if you give `on`.
     pub off: Option<Duration>,
-    /// How talk spurts and pauses spread about their means.
+    /// Distribution of talk spurts and pauses about their means.
     pub times: Law,
     /// Shape of Pareto spurts and pauses. At least 1.01.
     pub shape: f64,

@@ -1,4 +1,4 @@
-//! When a station may send: the distributed coordination function of IEEE 802.11.
+//! Contention of stations for the medium: the distributed coordination function of IEEE 802.11.
 //!
 //! Source: IEEE 802.11-1999, section 9.2 (basic access), with the numbers of section 15.3.2 (DSSS).
 //! A station waits until the medium has been idle for DIFS (EIFS after a frame that it could not
@@ -68,12 +68,12 @@ pub struct Contention {
     /// Slots still to count. None: no backoff is pending.
     backoff: Option<u32>,
     idle: bool,
-    /// When slots may be counted again, if the medium is idle.
+    /// Time from which slots are counted, if the medium is idle.
     free_from: Time,
     /// Until when another exchange has reserved the medium (NAV).
     reserved: Time,
     counting_from: Time,
-    /// When the count reaches zero, if it is running.
+    /// Time at which the count reaches zero, if it is running.
     deadline: Option<Time>,
 }
 

@@ -35,7 +35,7 @@ pub enum Wake {
     Access(Station),
     /// A station sends an acknowledgment.
     Acknowledge(Station),
-    /// The acknowledgment that a station waits for is late.
+    /// The time of a station for an acknowledgment is over.
     Unanswered(Station),
     /// A timer of a station's router is due.
     Routing(Station),

@@ -49,10 +49,10 @@ impl Default for WirelessTable {
 pub struct NodeTable {
     /// Its name.
     pub name: String,
-    /// Where it stands: x and y in m. Give `at` or `track`.
+    /// Position of one that does not move: x and y in m. Give `at` or `track`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<(f64, f64)>,
-    /// How it moves: `[["0s", 100, 200], ["10s", 300, 200]]`, straight between these points.
+    /// Track of one that moves: `[["0s", 100, 200], ["10s", 300, 200]]`, straight between these points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub track: Option<TrackTable>,
 }
@@ -69,7 +69,7 @@ pub struct GridTable {
     pub columns: u16,
     /// Distance in m between neighbours. Above 0.
     pub spacing: f64,
-    /// Where the first station stands: x and y in m.
+    /// Position of the first station: x and y in m.
     #[serde(default)]
     pub at: (f64, f64),
 }

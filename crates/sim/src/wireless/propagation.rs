@@ -26,7 +26,7 @@ pub struct RadioTable {
     pub receive_threshold: f64,
     /// Least power in W that makes the medium busy; not above `receive_threshold`. Above 0.
     pub sense_threshold: f64,
-    /// How many times stronger than another a frame must be to be received beside it. At least 1.
+    /// Least ratio of the powers of two frames with which the stronger one is received. At least 1.
     pub capture: f64,
 }
 

@@ -5,7 +5,7 @@ use forebay_sim::{Registry, Scenario, World, summary};
 use serde_json::Value;
 use std::path::Path;
 
-/// The scenario of `tree`, whose files lie beside the examples.
+/// The scenario of `tree`, whose files are in the folder of the examples.
 pub fn scenario(tree: &Value) -> Scenario {
     let base = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples"));
     Scenario::read(tree, base, &Registry::builtin().into())

@@ -41,6 +41,9 @@ impl Moving {
     }
 }
 
+/// The way of links that cannot be lazy. For another way, write its file and name it here.
+pub(super) type Usual = Eager;
+
 /// An event for each arrival and each departure. Hosts and boxes get their packets in this way, too.
 pub(super) struct Eager;
 

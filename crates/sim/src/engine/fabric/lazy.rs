@@ -1,7 +1,7 @@
 //! Lazy links: which links can be lazy, and how one is advanced.
 
 use super::Fabric;
-use super::advance::{Advance, Eager, FEW_PIPES, Inbound, Lazy, Moving};
+use super::advance::{Advance, FEW_PIPES, Inbound, Lazy, Moving, Usual};
 use super::paths::Paths;
 use super::pipe::Target;
 use crate::engine::event::{Event, Key, Tally};
@@ -117,13 +117,13 @@ impl Fabric {
             let link = &mut self.links[index as usize];
             let free = link.armed().time;
             link.woken();
-            Eager::expect_free(&mut self.paths.moving, link, index, free);
+            Usual::expect_free(&mut self.paths.moving, link, index, free);
             for &index in pipes.all() {
                 let pipe = &mut self.paths.pipes[index as usize];
                 pipe.is_lazy = false;
                 let target = pipe.target;
                 if let Some(key) = pipe.first() {
-                    Eager::expect_arrival(&mut self.paths.moving, index, target, key);
+                    Usual::expect_arrival(&mut self.paths.moving, index, target, key);
                 }
             }
         }

@@ -190,7 +190,7 @@ impl Link {
         self.line.get(count).map(|(id, _)| *id)
     }
 
-    /// The propagation delay, by which the link may be advanced late. None if it is zero, or if rate or
+    /// The propagation delay, by which a lazy link lags. None if it is zero, or if rate or
     /// delay are not constant: the link cannot be lazy.
     pub fn lag(&self) -> Option<Duration> {
         match (&self.delay, self.port.capacity()) {

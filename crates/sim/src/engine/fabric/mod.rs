@@ -34,7 +34,7 @@ use super::table::table;
 use crate::measure::UserMeter;
 use crate::wireless::medium::Station;
 use crate::wireless::{Effects, Network, NetworkSpec};
-use advance::{Advance, Eager, Moving};
+use advance::{Advance, Moving, Usual};
 use border::Leaving;
 use cargo::Hold;
 use forebay_core::{Duration, Packet, Time};
@@ -235,12 +235,12 @@ impl Fabric {
     /// Packet `id` arrives at the queue of eager link `index`.
     pub fn enter(&mut self, now: Time, index: u32, id: u32, users: &mut [UserMeter]) {
         debug_assert!(self.paths.moving.lazy[index as usize].pipes.is_empty());
-        self.service::<Eager>(index, users).arrive(now, id, |_| {});
+        self.service::<Usual>(index, users).arrive(now, id, |_| {});
     }
 
     /// Eager link `index` sends the next packet of its queue, if it is free.
     pub fn poll_link(&mut self, now: Time, index: u32, users: &mut [UserMeter]) {
-        self.service::<Eager>(index, users).send_next(now);
+        self.service::<Usual>(index, users).send_next(now);
     }
 
     #[inline(always)]

@@ -1,6 +1,6 @@
 //! Paths of packets: hops, each over a pipe to the next queue or to a host.
 
-use super::advance::{Advance, Eager, Lazy, Moving};
+use super::advance::{Advance, Lazy, Moving, Usual};
 use super::border::{Border, Leaving};
 use super::pipe::{Pipe, Target};
 use crate::engine::event::{Event, Key};
@@ -79,7 +79,7 @@ impl Paths {
         if is_lazy {
             Lazy::expect_arrival(&mut self.moving, index, target, key);
         } else {
-            Eager::expect_arrival(&mut self.moving, index, target, key);
+            Usual::expect_arrival(&mut self.moving, index, target, key);
         }
     }
 

@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn either_end_begins_with_a_cache_line() {
         assert_eq!(offset_of!(Connection, user) % 64, 0);
-        // Of the sender one word belongs to what stands before it.
+        // One word of the sender is in the cache line of the fields before it.
         assert_eq!((offset_of!(Connection, sender) + 8) % 64, 0);
         assert_eq!(size_of::<Connection>(), 960);
     }

@@ -101,7 +101,7 @@ impl Incoming {
         let delivered = self.receiver.delivered();
         measures.users[self.user as usize].bytes += delivered - before;
         if replies {
-            // With many users, packets lie in the hold in the order of sending.
+            // With many users, packets are in the hold in the order of sending.
             let id = if fabric.many() { fabric.hold.pass_on(id) } else { id };
             self.acknowledge(now, flow, id, self.backward, fabric);
         } else {

@@ -171,7 +171,7 @@ impl Transport {
         if opening && connection.sender.state() != State::SynSent {
             measures.classes[connection.class as usize].opened(connection.start, now);
         }
-        // With many users, packets lie in the hold in the order of sending.
+        // With many users, packets are in the hold in the order of sending.
         let spare = Some(id).filter(|_| !fabric.many());
         if spare.is_none() {
             fabric.hold.free(id);

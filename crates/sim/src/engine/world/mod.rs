@@ -33,7 +33,7 @@ pub struct WorldSpec {
     pub measures: MeasuresSpec,
 }
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// Share of the simulated time that has passed, 0 to 1.

@@ -66,13 +66,13 @@ pub struct Request {
 pub struct Reply {
     /// Hops to the destination.
     pub hops: u8,
-    /// Where the route leads.
+    /// Destination of the route.
     pub destination: Station,
     /// The sequence number of the route.
     pub destination_seq: u32,
     /// The originator of the request.
     pub origin: Station,
-    /// How long it is valid.
+    /// Time for which it is valid.
     pub lifetime: Duration,
 }
 
@@ -95,9 +95,9 @@ impl Message {
 mod constants {
     use forebay_core::Duration;
 
-    /// How long an active route is valid.
+    /// Time for which an active route is valid.
     pub const ACTIVE_ROUTE_TIMEOUT: Duration = Duration::from_millis(3000);
-    /// How long routes that a destination announces to itself are valid.
+    /// Time for which routes are valid that a destination announces to itself.
     pub const MY_ROUTE_TIMEOUT: Duration = Duration::from_millis(6000);
     /// Most hops between two routers.
     pub const NET_DIAMETER: u8 = 35;

@@ -159,7 +159,7 @@ fn who_knows_a_fresh_route_answers() {
     let now = net.now;
     net.router(0).request(now, 4);
     net.after(100);
-    // Station 1 answers at once: nobody else says anything.
+    // Station 1 answers at once. No other station sends a message.
     assert_eq!(net.path(0, 4), [0, 1, 2, 3, 4]);
     assert!(net.log[before..].iter().all(|(from, _)| *from <= 1));
 }
@@ -228,7 +228,7 @@ fn a_route_is_repaired_where_it_broke() {
     assert!(net.log.contains(&(2, Output::Found(4))));
     assert_eq!(net.path(0, 4), [0, 1, 2, 5, 6, 4], "the source has not asked again");
     assert_eq!(net.requests(0), [1, 3, 5]);
-    // It is longer now: told with the N flag, and kept (section 6.12).
+    // It is longer now: reported with the N flag, and still valid (section 6.12).
     let kept = net
         .log
         .iter()
