@@ -220,18 +220,17 @@ impl<T: Varies> JsonSchema for Course<T> {
 impl<T: Varies> Course<T> {
     /// The value, if it is constant.
     pub fn constant(&self) -> Option<T> {
-        match self {
-            Course::Constant(value) => Some(*value),
-            _ => None,
-        }
+        if let Course::Constant(value) = self { Some(*value) } else { None }
     }
 
     /// The file that it is read from.
     pub fn file(&self) -> Option<&str> {
-        match self {
-            Course::Trace(Trace { trace, .. }) => Some(trace),
-            _ => None,
-        }
+        if let Course::Trace(Trace { trace, .. }) = self { Some(trace) } else { None }
+    }
+
+    /// Time between draws, if it is drawn.
+    pub fn every(&self) -> Option<Duration> {
+        if let Course::Draw(Draw { every, .. }) = self { Some(*every) } else { None }
     }
 
     /// The largest value, which may be in its file.
@@ -245,14 +244,6 @@ impl<T: Varies> Course<T> {
         };
         let larger = |one: T, other: T| if one < other { other } else { one };
         Ok(all.into_iter().reduce(larger).expect("a course has values"))
-    }
-
-    /// Time between draws, if it is drawn.
-    pub fn every(&self) -> Option<Duration> {
-        match self {
-            Course::Draw(Draw { every, .. }) => Some(*every),
-            _ => None,
-        }
     }
 
     /// Checks the course at path `field`; `check` checks each value. Values in a file are checked when it is

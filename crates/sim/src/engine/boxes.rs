@@ -74,9 +74,7 @@ fn segment_of(ack: &Ack, acked: u64, shift: u8) -> Segment {
 }
 
 /// The boxes of a run.
-pub struct Boxes {
-    boxes: Vec<PlacedBox>,
-}
+pub struct Boxes(pub Vec<PlacedBox>);
 
 /// The parts of the world on which boxes act.
 pub struct Ends<'a> {
@@ -86,17 +84,9 @@ pub struct Ends<'a> {
 }
 
 impl Boxes {
-    pub fn new(boxes: Vec<PlacedBox>) -> Self {
-        Boxes { boxes }
-    }
-
-    pub fn placed(&self) -> &[PlacedBox] {
-        &self.boxes
-    }
-
     /// Adds the boxes' variables to the last point of their links' series.
     pub fn sample(&self, series: &mut [LinkSeries]) {
-        for placed in &self.boxes {
+        for placed in &self.0 {
             let series = &mut series[placed.link as usize];
             placed.middlebox.probe(&mut |name, value| series.variable(name, value));
         }
@@ -105,7 +95,7 @@ impl Boxes {
     /// Packet `id` arrives at box `index`, on its way into the link.
     pub fn forward(&mut self, now: Time, index: u32, id: u32, ends: &mut Ends) {
         let header = ends.header_of(id);
-        let placed = &mut self.boxes[index as usize];
+        let placed = &mut self.0[index as usize];
         let link = placed.link;
         match placed.middlebox.forward(now, &header) {
             Verdict::Pass => ends.fabric.enter(now, link, id, ends.users),
@@ -124,7 +114,7 @@ impl Boxes {
     /// Packet `id` arrives at box `index` from the reverse of the link.
     pub fn backward(&mut self, now: Time, index: u32, id: u32, ends: &mut Ends) {
         let header = ends.header_of(id);
-        match self.boxes[index as usize].middlebox.backward(now, &header) {
+        match self.0[index as usize].middlebox.backward(now, &header) {
             Verdict::Pass => {}
             Verdict::Rewrite { window } => ends.rewrite(id, window),
             Verdict::Answer(_) => unreachable!("boxes answer only packets on their way forward"),
@@ -138,7 +128,7 @@ impl Boxes {
 
     /// The agenda entry at `key` of the timer of box `index` is due.
     pub fn on_timer(&mut self, index: u32, key: Key, ends: &mut Ends) {
-        let placed = &mut self.boxes[index as usize];
+        let placed = &mut self.0[index as usize];
         if placed.armed == Some(key) {
             placed.armed = None;
             self.tend(key.time, index, ends);
@@ -147,7 +137,7 @@ impl Boxes {
 
     /// Sends the acknowledgments that a box has made, and arms its timer.
     fn tend(&mut self, now: Time, index: u32, ends: &mut Ends) {
-        let placed = &mut self.boxes[index as usize];
+        let placed = &mut self.0[index as usize];
         while let Some(ack) = placed.middlebox.poll(now) {
             ends.send_made(now, index, &ack);
         }

@@ -336,7 +336,7 @@ fn access() -> Option<AccessLink> {
 fn transport_opens_sends_and_ends_over_any_fabric() {
     let mut fabric = fabric(vec![], vec![(Target::Host, access()), (Target::Host, access())]);
     let (mut transport, mut measures) = (transport(100_000, 1), measures());
-    transport.begin(&mut fabric);
+    transport.begin(0, &mut fabric);
     let mut last = Time::ZERO;
     drain(&mut fabric, &mut measures, |key, came, fabric, measures| match came {
         Came::Packet(id, _) => {
@@ -415,8 +415,8 @@ fn a_box_sees_answers_and_wakes() {
     ];
     let mut fabric = fabric(vec![link("link", "100p")], pipes);
     let (mut transport, mut measures) = (transport(1000, 2), measures());
-    let mut boxes = Boxes::new(vec![PlacedBox::new(0, "closer".into(), Box::<Closer>::default())]);
-    transport.begin(&mut fabric);
+    let mut boxes = Boxes(vec![PlacedBox::new(0, "closer".into(), Box::<Closer>::default())]);
+    transport.begin(0, &mut fabric);
     let mut arrived = Vec::new();
     drain(&mut fabric, &mut measures, |key, came, fabric, measures| {
         let now = key.time;
@@ -445,7 +445,7 @@ fn a_box_sees_answers_and_wakes() {
     // The first data reached the box 40 ms after the start at 10 ms, and was answered; it opens 100 ms later.
     assert!(arrived.len() == 1 && arrived[0] > at(150), "{arrived:?}");
     // A SYN, the data, the data again; a SYN-ACK and an acknowledgment.
-    let Counts { made: forward, rewritten: backward, .. } = boxes.placed()[0].middlebox.counts();
+    let Counts { made: forward, rewritten: backward, .. } = boxes.0[0].middlebox.counts();
     assert_eq!((forward, backward), (3, 2));
 }
 

@@ -5,7 +5,7 @@ use super::loss::LossEvents;
 use forebay_core::{DropReason, Duration, Packet, Time};
 
 /// Measures one link's queue. Waiting packets count; the one in transmission does not.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct QueueMeter {
     since: Time,
     last: Time,
@@ -62,23 +62,8 @@ pub struct QueuePoint {
 impl QueueMeter {
     /// A meter of an empty queue that begins at `now`.
     pub fn new(now: Time) -> Self {
-        QueueMeter {
-            since: now,
-            last: now,
-            packets: 0,
-            bytes: 0,
-            packet_time: 0.0,
-            packet_square_time: 0.0,
-            byte_time: 0.0,
-            max_packets: 0,
-            point_max: 0,
-            point: Snapshot { at: now, ..Snapshot::default() },
-            delay: DelayMeter::default(),
-            offered: [0; LEVELS],
-            marked: 0,
-            drops: [[0; LEVELS]; DropReason::ALL.len()],
-            loss_events: LossEvents::default(),
-        }
+        let point = Snapshot { at: now, ..Snapshot::default() };
+        QueueMeter { since: now, last: now, point, ..QueueMeter::default() }
     }
 
     /// Starts again at `now`, with the present backlog.

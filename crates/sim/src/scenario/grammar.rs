@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// A scenario: links, the traffic on them, and how long to watch.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -254,10 +255,6 @@ pub struct TrafficTable {
     /// Node of the receiver. For people who download, this is where the people are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Direction on a dumbbell or parking lot, forward if absent. It cannot be combined with `from`
-    /// and `to`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub direction: Option<Direction>,
     /// Name of the host that the flows come from. Entries with the same name share it. Only
     /// disciplines that share between hosts, such as `cake`, use it. If absent, each flow has its
     /// own host.
@@ -266,6 +263,10 @@ pub struct TrafficTable {
     /// Name of the host that the flows go to, like `from_host`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_host: Option<String>,
+    /// Direction on a dumbbell or parking lot, forward if absent. It cannot be combined with `from`
+    /// and `to`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
     /// The only hop of a parking lot that the flows cross, counted from 1; all hops if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hop: Option<u32>,
@@ -324,28 +325,11 @@ fn iperf() -> u16 {
 }
 
 /// Names of the fields of [`TrafficTable`]. Other fields of an entry are parameters of its source.
-pub const TRAFFIC_FIELDS: [&str; 20] = [
-    "name",
-    "kind",
-    "from",
-    "to",
-    "from_host",
-    "to_host",
-    "direction",
-    "hop",
-    "flows",
-    "start",
-    "stop",
-    "class",
-    "q",
-    "precedence",
-    "drop_precedence",
-    "profile",
-    "dscp",
-    "ecn",
-    "port",
-    "tcp",
-];
+pub static TRAFFIC_FIELDS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let schema = TrafficTable::json_schema(&mut SchemaGenerator::default());
+    let fields = schema.get("properties").and_then(Value::as_object);
+    fields.into_iter().flat_map(Map::keys).cloned().collect()
+});
 
 /// The packets that one marker of a profile meters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -11,6 +11,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 pub type LinkIndex = usize;
 
 /// The directed links between nodes, and the path from each node to each other.
+#[derive(Default)]
 pub struct Graph {
     nodes: HashMap<String, usize>,
     /// (from, to) of each directed link.
@@ -67,15 +68,7 @@ impl Graph {
         stations: &[Site],
         routes: &[RouteTable],
     ) -> Result<Self, ConfigError> {
-        let mut graph = Graph {
-            wired: 0,
-            nodes: HashMap::new(),
-            ends: Vec::new(),
-            costs: Vec::new(),
-            into: Vec::new(),
-            names: HashMap::new(),
-            routes: HashMap::new(),
-        };
+        let mut graph = Graph::default();
         for (index, edge) in links.enumerate() {
             let ends = (graph.add_node(edge.from), graph.add_node(edge.to));
             graph.ends.push(ends);

@@ -236,10 +236,8 @@ impl Scenario {
         // Building finds all errors. A check must not create the files that a run writes.
         self.without_captures().world(self.table.seed)?;
         let mut tree = to_object(&self.table);
-        tree.retain(|_, value| !is_empty(value));
-        // `tcp` is part of each traffic entry, and the others are added below.
-        ["tcp", "dumbbell", "parking_lot"].iter().for_each(|field| drop(tree.remove(*field)));
-        tree.insert("title".into(), json!(self.table.title));
+        // `tcp` is part of each traffic entry.
+        tree.retain(|field, value| field != "tcp" && !is_empty(value));
         tree.insert("sample".into(), json!(self.sample()));
         let pairs: Vec<_> =
             self.links.chunks(2).map(|pair| self.both_ways(pair)).collect::<Result<_, _>>()?;
@@ -339,7 +337,7 @@ impl Traffic {
         base: &Path,
     ) -> Result<Self, ConfigError> {
         let (mut common, params): (Map<_, _>, Map<_, _>) =
-            entry.clone().into_iter().partition(|(key, _)| TRAFFIC_FIELDS.contains(&key.as_str()));
+            entry.clone().into_iter().partition(|(key, _)| TRAFFIC_FIELDS.contains(key));
         if !common.contains_key("name") {
             let kind = common.get("kind").cloned().unwrap_or_default();
             common.insert("name".into(), kind);
@@ -360,7 +358,7 @@ impl Traffic {
         let site = BuildSite::nowhere(base);
         let params = source.effective(&Value::Object(params.clone()), &site).map_err(|error| {
             let own = source.fields();
-            let known = || TRAFFIC_FIELDS.into_iter().chain(own.iter().map(String::as_str));
+            let known = || TRAFFIC_FIELDS.iter().chain(&own).map(String::as_str);
             match params.keys().find(|key| known().all(|field| field != *key)) {
                 Some(key) => {
                     ConfigError::new(key, unknown("field", key, &known().collect::<Vec<_>>()))

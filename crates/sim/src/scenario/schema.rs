@@ -115,8 +115,8 @@ fn traffic(sources: &Parts<Generator>, generator: &mut SchemaGenerator, tcp: &Va
             let mut whole = entry.schema(generator).to_value();
             let properties = whole["properties"].as_object_mut();
             let mut merged = properties.map(std::mem::take).unwrap_or_default();
-            for field in TRAFFIC_FIELDS {
-                merged.insert(field.into(), common["properties"][field].clone());
+            for field in &*TRAFFIC_FIELDS {
+                merged.insert(field.clone(), common["properties"][field].clone());
             }
             merged["tcp"] = tcp.clone();
             merged["tcp"]["description"] = common["properties"]["tcp"]["description"].clone();

@@ -7,7 +7,7 @@
 //! about 20. Its coefficient of variation of 4.0 holds for exponential intervals within each state
 //! (3.85) and not for constant ones (2.6).
 
-use super::family::{BuildSite, Facts, Generator, JudgedBy};
+use super::family::{BuildSite, Generator};
 use super::law::require_length;
 use super::{Datagram, Datagrams, Law, Variate};
 use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require};
@@ -62,7 +62,6 @@ impl Named for Bursty {
     const NAME: &'static str = "bursty";
     const SUMMARY: &'static str = "datagrams of random size from a two-state Markov chain";
     const SOURCE: &'static str = "CQ-AQM, bursty data source";
-    const FACTS: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
     type Params = BurstyParams;
 
     fn build(params: &BurstyParams, _: &BuildSite) -> Result<Generator, ConfigError> {

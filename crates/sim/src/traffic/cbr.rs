@@ -1,7 +1,7 @@
 //! Datagrams of one size at regular intervals.
 
 use super::clock::Clock;
-use super::family::{BuildSite, Facts, Generator, JudgedBy};
+use super::family::{BuildSite, Generator};
 use super::law::require_length;
 use super::{Datagram, Datagrams};
 use crate::course::Course;
@@ -43,7 +43,6 @@ impl Named for Cbr {
     const NAME: &'static str = "cbr";
     const SUMMARY: &'static str = "datagrams of one size at a constant rate";
     const SOURCE: &'static str = "RFC 7928, section 5.3";
-    const FACTS: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
     type Params = CbrParams;
 
     fn build(params: &CbrParams, site: &BuildSite) -> Result<Generator, ConfigError> {

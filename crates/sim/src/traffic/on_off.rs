@@ -5,7 +5,7 @@
 //! off at random, in this proportion.
 
 use super::clock::Clock;
-use super::family::{BuildSite, Facts, Generator, JudgedBy};
+use super::family::{BuildSite, Generator};
 use super::law::require_length;
 use super::{Datagram, Datagrams, Law, Variate};
 use crate::course::Course;
@@ -131,7 +131,6 @@ impl Named for OnOff {
     const SUMMARY: &'static str =
         "datagrams at a constant rate during on times, none during off times";
     const SOURCE: &'static str = "W. Willinger et al., IEEE/ACM ToN 5(1), 1997";
-    const FACTS: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
     type Params = OnOffParams;
 
     fn build(params: &OnOffParams, site: &BuildSite) -> Result<Generator, ConfigError> {

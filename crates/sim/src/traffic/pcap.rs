@@ -9,7 +9,7 @@
 //! capture (with `source`) stay in step: both count from its first packet, and repeat with its
 //! whole length.
 
-use super::family::{BuildSite, Facts, Generator, JudgedBy};
+use super::family::{BuildSite, Generator};
 use super::rules::{Prefix, Rule, marks};
 use super::{Datagram, Datagrams, Marks};
 use crate::pcap_in::{self, Capture, FiveTuple, read_capture};
@@ -123,7 +123,6 @@ impl Named for Pcap {
     const NAME: &'static str = "pcap";
     const SUMMARY: &'static str = "a recorded capture, replayed packet by packet (open loop)";
     const SOURCE: &'static str = "the capture file";
-    const FACTS: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
     type Params = PcapParams;
 
     fn reads(params: &PcapParams) -> Option<&str> {

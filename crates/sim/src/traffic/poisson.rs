@@ -1,7 +1,7 @@
 //! Datagrams at exponential intervals.
 
 use super::clock::Clock;
-use super::family::{BuildSite, Facts, Generator, JudgedBy};
+use super::family::{BuildSite, Generator};
 use super::law::require_length;
 use super::{Datagram, Datagrams, Law, Variate};
 use crate::course::Course;
@@ -47,7 +47,6 @@ impl Named for Poisson {
     const NAME: &'static str = "poisson";
     const SUMMARY: &'static str = "datagrams at exponential intervals, of one or of random sizes";
     const SOURCE: &'static str = "L. Kleinrock, Queueing Systems, volume 1, section 2.4";
-    const FACTS: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
     type Params = PoissonParams;
 
     fn build(params: &PoissonParams, site: &BuildSite) -> Result<Generator, ConfigError> {

@@ -4,7 +4,7 @@
 //! Each station samples the pulses with a phase of its own, so stations that sense the same pulse
 //! do not send at the same time.
 
-use super::family::{BuildSite, Facts, Generator, JudgedBy};
+use super::family::{BuildSite, Generator};
 use super::law::require_length;
 use super::{Datagram, Datagrams};
 use crate::wireless::Track;
@@ -66,7 +66,6 @@ impl Named for Sensing {
     const NAME: &'static str = "sensing";
     const SUMMARY: &'static str = "a wireless station that reports a moving phenomenon near it";
     const SOURCE: &'static str = "NCQ paper, section 5.2.2; I. Downard, NRL/FR/5522-04-10073, 2004";
-    const FACTS: Facts = Facts::datagrams(JudgedBy::DelayAndLoss);
     type Params = SensingParams;
 
     fn build(params: &SensingParams, site: &BuildSite) -> Result<Generator, ConfigError> {

@@ -9,6 +9,7 @@ const PATIENCE: u32 = 2000;
 
 /// A barrier. Threads spin while they wait, as a round takes only microseconds: [`std::sync::Barrier`]
 /// takes a hundred times as long as a round without work.
+#[derive(Default)]
 pub struct Meeting {
     members: usize,
     arrived: AtomicUsize,
@@ -22,12 +23,7 @@ pub struct Attendance<'a>(&'a Meeting);
 
 impl Meeting {
     pub fn new(members: usize) -> Self {
-        Meeting {
-            members,
-            arrived: AtomicUsize::new(0),
-            round: AtomicUsize::new(0),
-            is_off: AtomicBool::new(false),
-        }
+        Meeting { members, ..Meeting::default() }
     }
 
     pub fn attend(&self) -> Attendance<'_> {

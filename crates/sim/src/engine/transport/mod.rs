@@ -169,12 +169,8 @@ impl Transport {
         self.connections.forget(flow);
     }
 
-    /// Lets every user schedule its first datagram or transfer.
-    pub fn begin(&mut self, fabric: &mut Fabric) {
-        self.begin_from(0, fabric);
-    }
-
-    fn begin_from(&mut self, first: u32, fabric: &mut Fabric) {
+    /// Lets every user from index `first` on schedule its first datagram or transfer.
+    pub fn begin(&mut self, first: u32, fabric: &mut Fabric) {
         for index in first..self.users.len() as u32 {
             let start = self.users[index as usize].start;
             match self.users[index as usize].entry {
@@ -202,7 +198,7 @@ impl Transport {
             }
             self.users.push(user);
         }
-        self.begin_from(first, fabric);
+        self.begin(first, fabric);
     }
 
     /// User `index` sends no more from `now` on. Packets under way are still delivered; the rest of its

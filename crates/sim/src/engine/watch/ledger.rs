@@ -152,8 +152,12 @@ impl Ledger {
 
     fn of(&mut self, id: u32) -> Option<(Serial, &mut Story)> {
         let serial = *self.open.get(id as usize)?;
+        self.story_mut(serial).map(|story| (serial, story))
+    }
+
+    fn story_mut(&mut self, serial: Serial) -> Option<&mut Story> {
         let place = serial.checked_sub(self.forgotten + 1)?;
-        self.stories.get_mut(place as usize).map(|story| (serial, story))
+        self.stories.get_mut(place as usize)
     }
 
     /// Packet `id` arrives at the end of a pipe. Its story begins, unless it has begun.
@@ -167,29 +171,23 @@ impl Ledger {
             self.stories.pop_front();
             self.forgotten += 1;
         }
-        let sent = Step {
-            at: cargo.sent,
-            what: What::Sent,
-            link: None,
-            waiting: None,
-            variables: Box::default(),
-        };
         self.stories.push_back(Story {
             user: cargo.user,
             bytes: cargo.packet.len,
             kind: cargo.packet.kind,
             backward: cargo.backward,
-            steps: vec![sent],
+            steps: Vec::new(),
             left: None,
             sent: cargo.sent,
             number: cargo.number,
             life: cargo.life,
         });
-        let id = id as usize;
-        if id >= self.open.len() {
-            self.open.resize(id + 1, 0);
+        let place = id as usize;
+        if place >= self.open.len() {
+            self.open.resize(place + 1, 0);
         }
-        self.open[id] = self.forgotten + self.stories.len() as u64;
+        self.open[place] = self.forgotten + self.stories.len() as u64;
+        self.step(cargo.sent, id, What::Sent, None, None);
     }
 
     /// Adds a step. Returns the packet's number and the index of the step.
@@ -202,8 +200,8 @@ impl Ledger {
         waiting: Option<usize>,
     ) -> Option<(Serial, usize)> {
         let (serial, story) = self.of(id)?;
-        let waiting = waiting.map(|waiting| waiting as u32);
-        story.steps.push(Step { at, what, link, waiting, variables: Box::default() });
+        let (waiting, variables) = (waiting.map(|waiting| waiting as u32), Box::default());
+        story.steps.push(Step { at, what, link, waiting, variables });
         Some((serial, story.steps.len() - 1))
     }
 
@@ -335,8 +333,7 @@ impl Ledger {
     /// Adds the variables to these steps.
     pub fn settle(&mut self, variables: &[(&'static str, f64)]) {
         for (serial, step) in std::mem::take(&mut self.decided) {
-            let place = serial.checked_sub(self.forgotten + 1);
-            if let Some(story) = place.and_then(|place| self.stories.get_mut(place as usize)) {
+            if let Some(story) = self.story_mut(serial) {
                 story.steps[step].variables = variables.into();
             }
         }

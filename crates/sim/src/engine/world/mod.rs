@@ -100,7 +100,7 @@ impl World {
             warmup_end: Time::ZERO + spec.warmup,
             sample: spec.sample,
             fabric: Fabric::new(spec.fabric, seed, many),
-            boxes: Boxes::new(spec.boxes),
+            boxes: Boxes(spec.boxes),
             transport: Transport::new(spec.transport),
             measures: Measures::new(spec.measures, links, fingerprint),
         };
@@ -120,14 +120,14 @@ impl World {
         for index in 0..self.fabric.links().len() {
             self.fabric.schedule_rate_change(Time::ZERO, index as u32);
         }
-        self.transport.begin(&mut self.fabric);
+        self.transport.begin(0, &mut self.fabric);
         self.choose_advance();
     }
 
     /// Advances lazily all links that can be, unless the world is watched.
     pub(in crate::engine) fn choose_advance(&mut self) {
         if self.watch.is_none() {
-            let boxes = self.boxes.placed();
+            let boxes = &self.boxes.0;
             self.fabric.advance_lazily(|link| boxes.iter().any(|placed| placed.link == link));
         }
     }
@@ -449,7 +449,7 @@ impl World {
     }
 
     pub(crate) fn boxes(&self) -> &[PlacedBox] {
-        self.boxes.placed()
+        &self.boxes.0
     }
 
     pub(crate) fn network_mut(&mut self) -> Option<&mut Network> {

@@ -33,7 +33,7 @@ struct Discovery {
 }
 
 /// A router.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Router {
     me: Station,
     seq: u32,
@@ -49,17 +49,7 @@ pub struct Router {
 
 impl Router {
     pub fn new(me: Station) -> Self {
-        Router {
-            me,
-            seq: 0,
-            request_id: 0,
-            table: Table::default(),
-            seen: VecDeque::new(),
-            discoveries: Vec::new(),
-            recent_requests: VecDeque::new(),
-            recent_errors: VecDeque::new(),
-            outputs: VecDeque::new(),
-        }
+        Router { me, ..Router::default() }
     }
 
     /// The next output.
