@@ -7,7 +7,7 @@ use forebay_sim::{Registry, Scenario, scenario, summary};
 use forebay_tcp::ConnectionParams;
 use forebay_tcp::congestion::{
     AckSample, Attention, Conduct, CongestionController, CongestionEvent, Delivery, Lost, Needs,
-    Start, Window,
+    Role, Start, Window,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,14 +74,8 @@ impl Steady {
 impl CongestionController for Steady {
     fn on_ack(&mut self, _: &mut Window, _: &AckSample) {}
     fn on_congestion(&mut self, _: &mut Window, _: &CongestionEvent) {}
-    fn attention(&self) -> Attention {
-        Attention::Rates
-    }
-    fn governs(&self) -> bool {
-        true
-    }
-    fn paces(&self) -> bool {
-        true
+    fn role(&self) -> Role {
+        Role { attention: Attention::Rates, governs: true, paces: true }
     }
     fn on_lost(&mut self, _: &mut Window, lost: &Lost) {
         assert!(lost.bytes > 0 && lost.tx_in_flight >= lost.bytes && lost.lost >= lost.bytes);

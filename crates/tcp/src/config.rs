@@ -3,7 +3,7 @@
 use crate::ConnectionParams;
 use crate::congestion::{self, CongestionControl, CongestionController, NewReno};
 use crate::presets::{self, preset};
-use crate::stacks::{self, Stack};
+use crate::stacks::{self, Stack, Standard};
 use forebay_core::config::{read, unknown};
 use forebay_core::{ConfigError, Entry, Registry};
 use schemars::{JsonSchema, SchemaGenerator};
@@ -32,7 +32,7 @@ impl Default for Config {
         Config {
             connection: ConnectionParams::default(),
             congestion: CongestionControl::of::<NewReno>(),
-            stack: Stack::standard(),
+            stack: Stack::of::<Standard>(),
         }
     }
 }
@@ -77,7 +77,8 @@ impl Config {
             None => "new-reno".to_owned(),
         };
         let params = tables.remove(&name).unwrap_or_default();
-        let congestion = CongestionControl::choose(controls, &name, &params)?;
+        controls.find(&name).map_err(|error| ConfigError { path: "congestion".into(), ..error })?;
+        let congestion = choose_control(controls, &name, &params)?;
         let connection = read_connection(whole, controls, stacks, &stack)?;
         Ok(Config { connection, congestion, stack })
     }
@@ -158,6 +159,15 @@ fn stack_schema(generator: &mut SchemaGenerator, stacks: &Registry<Stack>) -> Va
     })
 }
 
+/// The control called `name`. Errors are at the table of its name.
+fn choose_control(
+    controls: &Registry<dyn CongestionController>,
+    name: &str,
+    params: &Map<String, Value>,
+) -> Result<CongestionControl, ConfigError> {
+    CongestionControl::choose(controls, name, params).map_err(|error| error.within(name))
+}
+
 /// The stack that `given` names. What it does not give is as `base` has it, if the kind is the same.
 fn choose_stack(
     stacks: &Registry<Stack>,
@@ -186,7 +196,7 @@ fn choose_stack(
         Some(kind) => read(&kind).map_err(|error: ConfigError| error.within("stack.kind"))?,
         None => "standard".to_owned(),
     };
-    Stack::choose(stacks, &name, &whole)
+    Stack::choose(stacks, &name, &whole).map_err(|error| error.within("stack"))
 }
 
 /// Reads what is left of a table. A field that is a parameter of a stack, or was a field once, gives
@@ -242,7 +252,7 @@ fn take_tables(
     for entry in known {
         if let Some(table) = given.remove(&*entry.name) {
             let table = read(&table).map_err(|error: ConfigError| error.within(&entry.name))?;
-            CongestionControl::choose(known, &entry.name, &table)?;
+            choose_control(known, &entry.name, &table)?;
             tables.insert(entry.name.to_string(), table);
         }
     }

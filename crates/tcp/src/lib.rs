@@ -71,6 +71,7 @@
 //!   do this.
 
 mod accecn;
+mod chosen;
 mod config;
 pub mod congestion;
 mod connection;
@@ -86,6 +87,7 @@ mod state;
 mod window;
 
 pub use accecn::Feedback;
+pub use chosen::Chosen;
 pub use config::Config;
 pub use congestion::{CongestionControl, LedbatParams};
 pub use params::{ConnectionParams, LossRecovery};
@@ -93,5 +95,5 @@ pub use receiver::Receiver;
 pub use segment::{AccEcnOption, Flags, OptionTail, SackBlock, Segment};
 pub use sender::Sender;
 pub use stacks::Stack;
-pub use state::{SenderStats, State};
+pub use state::{Info, SenderStats, State};
 pub use window::ReceiveWindow;

@@ -4,9 +4,10 @@ use crate::Segment;
 use forebay_core::{Duration, Rate, Time};
 
 /// What sets the rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Source {
     /// Nothing: whatever the window allows is sent at once.
+    #[default]
     None,
     /// The window: `pacing = true`.
     Window,
@@ -17,7 +18,7 @@ pub(crate) enum Source {
 }
 
 /// The pace of one connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Pace {
     source: Source,
     /// A segment waits.
@@ -32,7 +33,7 @@ pub(crate) struct Pace {
 
 impl Pace {
     pub(crate) fn new(source: Source, now: Time) -> Self {
-        Pace { source, holds: false, burst: 0, until: now, unpaced: 9 }
+        Pace { source, until: now, unpaced: 9, ..Pace::default() }
     }
 
     /// What sets the rate.

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How losses are found and repaired.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossRecovery {
     /// Fast retransmit and fast recovery, which the first new acknowledgment ends (RFC 5681).
@@ -15,6 +15,7 @@ pub enum LossRecovery {
     /// One loss a round trip is repaired by partial acknowledgments (RFC 6582).
     NewReno,
     /// Selective acknowledgments (RFC 2018, RFC 6675).
+    #[default]
     Sack,
 }
 

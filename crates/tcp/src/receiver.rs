@@ -19,7 +19,7 @@ const RECENT: usize = 4;
 
 /// The receiving side of a connection. Its application reads everything at once, until it is told
 /// to stop ([`Receiver::set_reading`]).
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(C)]
 pub struct Receiver {
     // What every segment touches comes first: with the 48 bytes that are before it in the simulator
@@ -109,7 +109,6 @@ impl Receiver {
             mss: connection.mss() as u32,
             deadline: Time::MAX,
             delay: connection.delayed_ack_timeout,
-            pending: 0,
             count: connection.delayed_ack_count,
             quick: connection.quick_acks,
             is_6_1: linux.as_ref().is_some_and(|linux| linux.room().is_some()),
@@ -119,24 +118,14 @@ impl Receiver {
             sack: connection.recovery == LossRecovery::Sack,
             ecn: connection.ecn && (connection.handshake || !connection.accurate_ecn),
             timestamps: connection.timestamps,
-            echo: false,
             tells: Tells::by(connection),
             ect: if connection.ecn { congestion.always_ect() } else { Flags::NONE },
             accurate: (connection.accurate_ecn && !connection.handshake)
                 .then(|| Box::new(DataReceiver::new())),
             every_mark,
-            at_once: false,
-            alarmed: false,
-            ect_seen: false,
-            second: None,
-            closed: false,
-            ts_recent: 0,
             last_ack: next,
             fin: NO_FIN,
-            early: RangeSet::default(),
-            recent: [0; RECENT],
-            duplicate_bytes: 0,
-            unread: 0,
+            ..Receiver::default()
         }
     }
 

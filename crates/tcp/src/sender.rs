@@ -135,7 +135,7 @@ impl Sender {
             && (connection.plain || law.get().pace_deadline() == Time::MAX)
         {
             // Nothing in flight, data waiting, and the receiver has no room for it.
-            connection.set_timer(Timer::Persist, now + law.get().rto());
+            connection.set_timer(Timer::Persist, now + law.get().info(connection).rto);
         }
         false
     }

@@ -1,9 +1,12 @@
-//! What a sender tells of itself.
+//! States, counts and variables of a sender.
+
+use forebay_core::Duration;
 
 /// Where in its life a sender is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum State {
     /// The SYN is not yet acknowledged.
+    #[default]
     SynSent,
     /// Data may flow.
     Established,
@@ -29,4 +32,21 @@ pub struct SenderStats {
     pub ecn_reductions: u64,
     /// Window probes sent.
     pub probes: u64,
+}
+
+/// The variables of a sender, like `TCP_INFO` of sockets. Sizes are in bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Info {
+    /// Congestion window.
+    pub cwnd: u64,
+    /// Slow start threshold; `u64::MAX` until first set.
+    pub ssthresh: u64,
+    /// Smoothed round-trip time, once measured.
+    pub srtt: Option<Duration>,
+    /// Retransmission timeout, including backoff.
+    pub rto: Duration,
+    /// What counts against the congestion window: what is probably in the network (RFC 6675, pipe).
+    pub in_flight: u64,
+    /// The phase of loss recovery, in the words of the stack. Empty if it has none.
+    pub phase: &'static str,
 }

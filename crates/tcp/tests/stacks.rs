@@ -150,7 +150,7 @@ fn a_stack_of_ones_own_sends_by_its_rules() {
     let (sender, end) = transfer(&two, 10_000, 0);
     assert_eq!((sender.segments_sent(), sender.stats().retransmissions), (11, 0));
     assert_eq!(end, Time::ZERO + Duration::from_millis(20 * (1 + 5)));
-    assert_eq!((sender.cwnd(), sender.phase()), (2000, ""));
+    assert_eq!((sender.info().cwnd, sender.info().phase), (2000, ""));
     // A segment that is lost comes again a second after it.
     let (sender, late) = transfer(&two, 10_000, 4);
     assert_eq!(sender.stats().timeouts, 1);
@@ -197,8 +197,8 @@ fn a_control_that_linux_lacks_runs_in_its_sender() {
         assert_eq!(config.stack.name(), "linux-6.1");
         let (sender, end) = transfer(&config, 200_000, 20);
         // Repaired by RACK or SACK, in the kernel's states, without a timeout.
-        assert_eq!((sender.phase(), sender.stats().timeouts), ("Open", 0), "{control}");
-        ((sender.cwnd(), sender.segments_sent(), end), sender.ssthresh() / sender.mss())
+        assert_eq!((sender.info().phase, sender.stats().timeouts), ("Open", 0), "{control}");
+        ((sender.info().cwnd, sender.segments_sent(), end), sender.info().ssthresh / sender.mss())
     });
     assert_eq!(found[0].0, found[1].0);
     // RFC 5681 halves the data in flight, Linux's Reno the window, which is a segment more.

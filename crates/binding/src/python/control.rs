@@ -6,7 +6,7 @@ use forebay::{Calls, Function};
 use forebay_core::{Duration, Rate};
 use forebay_tcp::ConnectionParams;
 use forebay_tcp::congestion::{
-    AckSample, CongestionController, CongestionEvent, CongestionKind, Window,
+    AckSample, CongestionController, CongestionEvent, CongestionKind, Role, Window,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -262,8 +262,10 @@ impl CongestionController for Control {
         );
     }
 
-    fn paces(&self) -> bool {
-        self.methods.as_ref().is_some_and(|methods| methods.pacing_rate.is_some())
+    fn role(&self) -> Role {
+        let methods = self.methods.as_ref();
+        let paces = methods.is_some_and(|methods| methods.pacing_rate.is_some());
+        Role { paces, ..Role::default() }
     }
 
     fn pacing_rate(&self, window: &Window, srtt: Option<Duration>) -> Option<Rate> {
@@ -277,9 +279,5 @@ impl CongestionController for Control {
             rate.ok_or_else(|| words::wrong(method, &answer, may))
         });
         asked.flatten().map(Rate::from_bps)
-    }
-
-    fn heap(&self) -> usize {
-        size_of::<Self>()
     }
 }

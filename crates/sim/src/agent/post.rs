@@ -176,6 +176,8 @@ fn controlled(
     block: &Value,
 ) -> Result<TcpConfig, ConfigError> {
     let params: &Map<String, Value> = block.as_object().unwrap_or_else(|| unreachable!("a table"));
-    let control = CongestionControl::choose(scenario.controls(), tcp.congestion.name(), params);
-    Ok(TcpConfig { congestion: control?, ..tcp.clone() })
+    let name = tcp.congestion.name();
+    let control = CongestionControl::choose(scenario.controls(), name, params);
+    let congestion = control.map_err(|error| error.within(name))?;
+    Ok(TcpConfig { congestion, ..tcp.clone() })
 }

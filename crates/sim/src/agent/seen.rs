@@ -117,9 +117,9 @@ impl Open {
     pub fn add(&mut self, sender: &Sender) {
         let mss = sender.mss() as f64;
         self.count += 1;
-        self.cwnd += sender.cwnd() as f64 / mss;
-        self.in_flight += sender.in_flight() as f64 / mss;
-        self.srtt_ms += sender.srtt().map_or(0.0, |srtt| srtt.as_secs_f64() * 1e3);
+        self.cwnd += sender.info().cwnd as f64 / mss;
+        self.in_flight += sender.info().in_flight as f64 / mss;
+        self.srtt_ms += sender.info().srtt.map_or(0.0, |srtt| srtt.as_secs_f64() * 1e3);
     }
 }
 

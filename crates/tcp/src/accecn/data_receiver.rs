@@ -26,7 +26,7 @@ impl Asked {
 }
 
 /// Counters of a data receiver in AccECN mode (section 3.2).
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct DataReceiver {
     /// r.cep
     cep: u64,
@@ -59,13 +59,7 @@ impl DataReceiver {
         DataReceiver {
             cep: FIRST_CEP,
             bytes: [FIRST_BYTES, 0, FIRST_BYTES],
-            changed: [false; 3],
-            news: false,
-            marks: 0,
-            last_marked: false,
-            syn_acks: 0,
-            open: false,
-            duplicate: None,
+            ..DataReceiver::default()
         }
     }
 

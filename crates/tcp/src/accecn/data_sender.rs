@@ -29,7 +29,7 @@ pub(crate) struct News {
 
 /// Counters of a data sender in AccECN mode, or during its negotiation (section 3.2), and of
 /// packets that it received without payload.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct DataSender {
     /// s.cep
     cep: u64,
@@ -75,23 +75,7 @@ impl DataSender {
     const SAFETY: u64 = 2;
 
     pub(crate) fn new() -> Self {
-        DataSender {
-            cep: FIRST_CEP,
-            ceb: 0,
-            ahead: 0,
-            marked: 0,
-            thinning: 0.0,
-            since_option: (0, 0),
-            tsval: None,
-            ignores_options: false,
-            begun: false,
-            deaf: false,
-            syns: 0,
-            to_tell: None,
-            syn_ack_marked: false,
-            heard: FIRST_CEP,
-            unsaid: 0,
-        }
+        DataSender { cep: FIRST_CEP, heard: FIRST_CEP, ..DataSender::default() }
     }
 
     /// The flags of the next SYN. After two SYNs without an answer it requests nothing, because the

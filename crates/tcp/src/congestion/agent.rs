@@ -5,7 +5,9 @@
 //! decides what is sent again. Until the first acknowledgment the window is the connection's
 //! initial one.
 
-use super::{AckSample, Attention, CongestionController, CongestionEvent, Delivery, Start, Window};
+use super::{
+    AckSample, Attention, CongestionController, CongestionEvent, Delivery, Role, Start, Window,
+};
 use forebay_core::config::require;
 use forebay_core::{ConfigError, Duration, Named, Rate};
 use schemars::JsonSchema;
@@ -65,8 +67,8 @@ impl CongestionController for Agent {
     /// well.
     fn on_ack(&mut self, _: &mut Window, _: &AckSample) {}
 
-    fn attention(&self) -> Attention {
-        Attention::Acknowledgments
+    fn role(&self) -> Role {
+        Role { attention: Attention::Acknowledgments, governs: true, paces: true }
     }
 
     fn on_delivery(&mut self, window: &mut Window, _: &Delivery) {
@@ -76,14 +78,6 @@ impl CongestionController for Agent {
     /// It never returns to slow start.
     fn on_congestion(&mut self, window: &mut Window, _: &CongestionEvent) {
         window.ssthresh = window.cwnd;
-    }
-
-    fn governs(&self) -> bool {
-        true
-    }
-
-    fn paces(&self) -> bool {
-        true
     }
 
     fn pacing_rate(&self, _: &Window, _: Option<Duration>) -> Option<Rate> {
@@ -96,10 +90,6 @@ impl CongestionController for Agent {
             self.open(window);
             true
         })
-    }
-
-    fn heap(&self) -> usize {
-        size_of::<Self>()
     }
 }
 

@@ -23,7 +23,7 @@ mod tests;
 
 use super::{
     AckSample, Attention, Conduct, CongestionController, CongestionEvent, CongestionKind, Delivery,
-    Lost, NoParams, Start, Window,
+    Lost, NoParams, Role, Start, Window,
 };
 use crate::ConnectionParams;
 use forebay_core::{ConfigError, Duration, Named, Rate, Time};
@@ -31,7 +31,7 @@ use law::{Law, Repair, Sample, Totals};
 use std::sync::Arc;
 
 /// State of BBR.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Bbr {
     /// Set when the connection is open.
     law: Option<Law>,
@@ -48,16 +48,7 @@ pub struct Bbr {
 impl Bbr {
     /// The state of a new connection.
     pub fn new(connection: &ConnectionParams) -> Self {
-        Bbr {
-            law: None,
-            headers: connection.mtu.0 - connection.mss(),
-            delivered: 0,
-            delivered_at: Time::ZERO,
-            lost: 0,
-            lost_before: 0,
-            timed_out: false,
-            understates: false,
-        }
+        Bbr { headers: connection.mtu.0 - connection.mss(), ..Bbr::default() }
     }
 
     fn totals(&self, mss: u64) -> Totals {
@@ -114,8 +105,8 @@ impl CongestionController for Bbr {
         window.cwnd = u64::from(cwnd) * window.mss;
     }
 
-    fn attention(&self) -> Attention {
-        Attention::Rates
+    fn role(&self) -> Role {
+        Role { attention: Attention::Rates, governs: true, paces: true }
     }
 
     fn on_delivery(&mut self, window: &mut Window, delivery: &Delivery) {
@@ -164,16 +155,8 @@ impl CongestionController for Bbr {
         self.lost += lost.bytes;
     }
 
-    fn governs(&self) -> bool {
-        true
-    }
-
     fn understates(&self) -> bool {
         self.understates
-    }
-
-    fn paces(&self) -> bool {
-        true
     }
 
     fn pacing_rate(&self, window: &Window, _: Option<Duration>) -> Option<Rate> {
@@ -181,9 +164,5 @@ impl CongestionController for Bbr {
         let payload = self.law.as_ref()?.pacing_rate();
         let wire = payload * 8 * (window.mss + self.headers) / window.mss;
         Some(Rate::from_bps(wire.max(1)))
-    }
-
-    fn heap(&self) -> usize {
-        size_of::<Self>()
     }
 }

@@ -42,7 +42,7 @@ mod tests;
 use super::max_filter::MaxFilter;
 use super::{
     AckSample, Attention, CongestionController, CongestionEvent, CongestionKind, Delivery, Lost,
-    NoParams, RateSample, Start, Window,
+    NoParams, RateSample, Role, Start, Window,
 };
 use crate::{ConnectionParams, LossRecovery};
 use forebay_core::{ConfigError, Duration, Named, Rate, Time};
@@ -55,7 +55,7 @@ const INFINITE: u64 = u64::MAX;
 const MIN_PIPE_SEGMENTS: u64 = 4;
 
 /// State of BBR, in bytes, bytes per second and seconds.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Bbr3 {
     // Of the connection.
     mss: u64,
@@ -132,56 +132,13 @@ impl Bbr3 {
             cwnd: initial_cwnd,
             headers: connection.mtu.0 - mss,
             selective: connection.recovery == LossRecovery::Sack,
-            begun: false,
-            now: Time::ZERO,
-            in_flight: 0,
-            delivered: 0,
-            newly_acked: 0,
-            repairing: false,
-            limited: [false; 2],
-            rs: RateSample::default(),
-            round_count: 0,
-            round_start: false,
-            next_round_delivered: 0,
-            max_bw: [0.0; 2],
-            bw: 0.0,
             bw_shortterm: f64::INFINITY,
             inflight_shortterm: INFINITE,
             inflight_longterm: INFINITE,
-            bw_latest: 0.0,
-            inflight_latest: 0,
-            loss_round_delivered: 0,
-            loss_round_start: false,
-            is_loss_in_round: false,
-            loss_ranges: 0,
             loss_end: INFINITE,
-            recovery_round: 0,
-            min_rtt: None,
-            min_rtt_stamp: Time::ZERO,
-            probe_rtt_min_delay: None,
-            probe_rtt_min_stamp: Time::ZERO,
-            probe_rtt_expired: false,
-            extra_acked_interval_start: Time::ZERO,
-            extra_acked_delivered: 0,
-            extra_acked_filter: MaxFilter::default(),
-            state: State::Startup,
-            full_bw_reached: false,
-            full_bw_now: false,
-            full_bw: 0.0,
-            full_bw_count: 0,
-            drain_start_round: 0,
-            probing: Probing::default(),
-            idle_restart: false,
-            probe_rtt_done_stamp: None,
-            probe_rtt_round_done: false,
             saved: Time::MAX,
-            undo_state: None,
-            undo_bw_shortterm: 0.0,
-            undo_inflight_shortterm: 0,
-            undo_inflight_longterm: 0,
-            prior_cwnd: 0,
-            pacing_rate: 0.0,
             send_quantum: 2 * mss,
+            ..Bbr3::default()
         }
     }
 
@@ -252,8 +209,8 @@ impl CongestionController for Bbr3 {
         window.cwnd = self.cwnd;
     }
 
-    fn attention(&self) -> Attention {
-        Attention::Rates
+    fn role(&self) -> Role {
+        Role { attention: Attention::Rates, governs: true, paces: true }
     }
 
     fn on_delivery(&mut self, window: &mut Window, delivery: &Delivery) {
@@ -286,16 +243,8 @@ impl CongestionController for Bbr3 {
         window.cwnd = self.cwnd;
     }
 
-    fn governs(&self) -> bool {
-        true
-    }
-
     fn understates(&self) -> bool {
         self.state == State::ProbeRtt
-    }
-
-    fn paces(&self) -> bool {
-        true
     }
 
     fn pacing_rate(&self, _: &Window, srtt: Option<Duration>) -> Option<Rate> {
@@ -310,9 +259,5 @@ impl CongestionController for Bbr3 {
 
     fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
         self.report(out);
-    }
-
-    fn heap(&self) -> usize {
-        size_of::<Self>()
     }
 }

@@ -1,14 +1,12 @@
 //! A congestion control that was chosen from a registry.
 
 use super::CongestionController;
+use crate::chosen::Chosen;
 use crate::{ConnectionParams, Flags};
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Entry, Family, Named, Registry};
+use forebay_core::{ConfigError, Family};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
 /// Makes the state of a new connection.
@@ -74,79 +72,22 @@ impl Family for dyn CongestionController {
 pub struct NoParams {}
 
 /// A congestion control with its parameters, which can start connections.
-#[derive(Clone)]
-pub struct CongestionControl {
-    name: Cow<'static, str>,
-    facts: Conduct,
-    /// Its parameters, with all defaults filled in.
-    params: Map<String, Value>,
-    start: Start,
-}
+pub type CongestionControl = Chosen<Conduct, Start>;
 
 impl CongestionControl {
-    /// `N` with its default parameters. It need not be in a registry.
-    ///
-    /// # Panics
-    /// If the defaults of `N` are out of range.
-    pub fn of<N: Named<Family = dyn CongestionController>>() -> Self {
-        let made = Self::from_entry(&Entry::of::<N>(), &Map::new());
-        made.unwrap_or_else(|error| panic!("{}: {error}", N::NAME))
-    }
-
-    /// The control called `name` in `registry`, with `given` parameters over its defaults.
-    ///
-    /// # Errors
-    /// There is none (at `congestion`), or a parameter is unknown or out of range (at the control's
-    /// own table).
-    pub fn choose(
-        registry: &Registry<dyn CongestionController>,
-        name: &str,
-        given: &Map<String, Value>,
-    ) -> Result<Self, ConfigError> {
-        let entry = registry
-            .find(name)
-            .map_err(|error| ConfigError { path: "congestion".into(), ..error })?;
-        Self::from_entry(entry, given).map_err(|error| error.within(name))
-    }
-
-    fn from_entry(
-        entry: &Entry<dyn CongestionController>,
-        given: &Map<String, Value>,
-    ) -> Result<Self, ConfigError> {
-        let params = entry.effective(&Value::Object(given.clone()), &())?;
-        let start = entry.build(&params, &())?;
-        let Value::Object(params) = params else { unreachable!("parameters are a table") };
-        Ok(CongestionControl { name: entry.name.clone(), facts: entry.facts, params, start })
-    }
-
-    /// Its name in a configuration.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Its parameters, all defaults filled in.
-    pub fn params(&self) -> &Map<String, Value> {
-        &self.params
-    }
-
-    /// What is known of it beside its name.
-    pub fn facts(&self) -> Conduct {
-        self.facts
-    }
-
     /// The state of a new connection with these parameters.
     pub fn start(&self, connection: &ConnectionParams) -> Box<dyn CongestionController> {
-        (self.start)(connection)
+        (self.built)(connection)
     }
 
     /// Whether the receiver reports every change of marks.
     pub(crate) fn counts_marks(&self) -> bool {
-        self.facts.needs == Needs::EveryMark
+        self.facts().needs == Needs::EveryMark
     }
 
     /// The codepoint of every packet, if not only data are ECN-capable.
     pub(crate) fn always_ect(&self) -> Flags {
-        match self.facts.needs {
+        match self.facts().needs {
             Needs::Nothing | Needs::Timestamps => Flags::NONE,
             Needs::EveryMark => Flags::ECT,
             Needs::AccurateEcn => Flags::ECT1,
@@ -155,8 +96,8 @@ impl CongestionControl {
 
     /// Checks that a connection has what it needs.
     pub(crate) fn check(&self, connection: &ConnectionParams) -> Result<(), ConfigError> {
-        let name = &self.name;
-        let (has, message) = match self.facts.needs {
+        let name = self.name();
+        let (has, message) = match self.facts().needs {
             Needs::Nothing => return Ok(()),
             Needs::Timestamps => {
                 (connection.timestamps, "measures delays by timestamps; set timestamps = true")
@@ -168,19 +109,5 @@ impl CongestionControl {
             ),
         };
         require(has, "congestion", || format!("{name:?} {message}"))
-    }
-}
-
-/// Two are equal if their names and parameters are.
-impl PartialEq for CongestionControl {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && self.params == other.params
-    }
-}
-
-impl fmt::Debug for CongestionControl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.name)?;
-        if self.params.is_empty() { Ok(()) } else { write!(f, "{:?}", self.params) }
     }
 }

@@ -31,7 +31,7 @@ const BETA: f64 = 0.7;
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// State of CUBIC.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Cubic {
     slow_start: SlowStart,
     /// Start of the congestion avoidance stage, without times when the window was not used.
@@ -66,16 +66,7 @@ fn seconds(span: Duration) -> f64 {
 impl Cubic {
     /// The state of a new connection.
     pub fn new(connection: &ConnectionParams) -> Self {
-        Cubic {
-            slow_start: SlowStart::new(connection),
-            epoch: None,
-            last: Time::ZERO,
-            w_max: 0.0,
-            prior: 0.0,
-            w_est: 0.0,
-            k: 0.0,
-            credit: 0.0,
-        }
+        Cubic { slow_start: SlowStart::new(connection), ..Cubic::default() }
     }
 
     fn begin(&mut self, now: Time, cwnd: f64) -> Time {

@@ -39,7 +39,7 @@ const DELAYED: u64 = 2 << RATIO_SHIFT;
 const PERIOD: Duration = Duration::from_micros(31_250);
 
 /// State of CUBIC of 2008, with windows in segments.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Cubic2008 {
     slow_start: SlowStart,
     /// In units of 1/1024.
@@ -90,18 +90,7 @@ impl Cubic2008 {
 
     /// Resets everything, as Linux does at a timeout.
     fn reset() -> Self {
-        Cubic2008 {
-            slow_start: SlowStart::default(),
-            beta: BETA,
-            last_max: 0,
-            epoch: None,
-            min_rtt: Duration::ZERO,
-            ratio: DELAYED,
-            found: None,
-            ack_cnt: 0,
-            cnt: 0,
-            cwnd_cnt: 0,
-        }
+        Cubic2008 { ratio: DELAYED, ..Cubic2008::default() }
     }
 
     /// Number of acknowledgments for one more segment (cubic_update).

@@ -20,7 +20,7 @@
 
 use super::{
     AckSample, Attention, Conduct, CongestionController, CongestionEvent, CongestionKind, Delivery,
-    Needs, NewReno, Start, Window,
+    Needs, NewReno, Role, Start, Window,
 };
 use crate::ConnectionParams;
 use forebay_core::config::require;
@@ -113,8 +113,8 @@ impl CongestionController for Dctcp {
         }
     }
 
-    fn attention(&self) -> Attention {
-        Attention::Acknowledgments
+    fn role(&self) -> Role {
+        Role { attention: Attention::Acknowledgments, ..Role::default() }
     }
 
     fn on_delivery(&mut self, _: &mut Window, delivery: &Delivery) {

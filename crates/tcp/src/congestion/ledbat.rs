@@ -178,10 +178,6 @@ impl CongestionController for Ledbat {
             true
         })
     }
-
-    fn heap(&self) -> usize {
-        size_of::<Self>()
-    }
 }
 
 #[cfg(test)]

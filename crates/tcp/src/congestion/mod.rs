@@ -144,8 +144,6 @@ pub struct Delivery {
     pub in_flight: u64,
     /// Whether a round trip is over: all data sent before the last one ended are acknowledged.
     pub round_end: bool,
-    /// Round-trip time measured by this acknowledgment.
-    pub rtt: Option<Duration>,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
     /// Whether the window, not the application or the receiver, limited the sender.
@@ -173,8 +171,6 @@ pub struct RateSample {
     pub prior_delivered: u64,
     /// Bytes delivered in total, including this acknowledgment (C.delivered).
     pub total_delivered: u64,
-    /// Bytes found lost with this acknowledgment (RS.newly_lost).
-    pub newly_lost: u64,
     /// Bytes lost between sending and delivery of the packet (RS.lost).
     pub lost: u64,
     /// Bytes in flight when the packet was sent, including itself (RS.tx_in_flight).
@@ -235,6 +231,17 @@ pub enum Attention {
     Rates,
 }
 
+/// What a controller does beside growing its window, and what it is told for this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Role {
+    /// How much it is told.
+    pub attention: Attention,
+    /// Whether it alone sets `cwnd`, also in recovery and at timeouts.
+    pub governs: bool,
+    /// Whether it sets a pacing rate.
+    pub paces: bool,
+}
+
 /// Fetching into the cache before use, for any type.
 pub trait Fetch {
     /// Asks for the cache lines in which the value begins and ends.
@@ -266,9 +273,9 @@ pub trait CongestionController: Any + fmt::Debug + Fetch + Send {
     /// The kind of feedback of marks was negotiated. Called once.
     fn on_feedback(&mut self, _feedback: Feedback) {}
 
-    /// What the controller is told in addition. Asked once.
-    fn attention(&self) -> Attention {
-        Attention::Growth
+    /// What the controller does beside growing its window, and what it is told for this. Asked once.
+    fn role(&self) -> Role {
+        Role::default()
     }
 
     /// An acknowledgment has been read. Called before it has any other effect.
@@ -280,19 +287,9 @@ pub trait CongestionController: Any + fmt::Debug + Fetch + Send {
     /// The last timeout was spurious: nothing was lost (RFC 5682, section 2.1, step 3b).
     fn on_spurious(&mut self, _window: &mut Window) {}
 
-    /// Whether the controller alone sets `cwnd`, also in recovery and at timeouts. Asked once.
-    fn governs(&self) -> bool {
-        false
-    }
-
     /// Whether segments sent now cannot measure the path's bandwidth, because little is sent on
     /// purpose. Samples of them are marked as limited by the application.
     fn understates(&self) -> bool {
-        false
-    }
-
-    /// Whether it sets a pacing rate. Asked once.
-    fn paces(&self) -> bool {
         false
     }
 
@@ -318,5 +315,7 @@ pub trait CongestionController: Any + fmt::Debug + Fetch + Send {
     fn probe(&self, _out: &mut dyn FnMut(&'static str, f64)) {}
 
     /// Bytes of heap memory, including the value itself.
-    fn heap(&self) -> usize;
+    fn heap(&self) -> usize {
+        size_of_val(self)
+    }
 }

@@ -8,7 +8,7 @@ use forebay_core::{ConfigError, Named};
 use std::sync::Arc;
 
 /// Slow start, then one segment per round trip.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct NewReno {
     slow_start: SlowStart,
     /// Bytes acknowledged that count towards the next increase (RFC 3465, section 2.1).

@@ -37,7 +37,7 @@
 
 use super::{
     AckSample, Attention, Conduct, CongestionController, CongestionEvent, CongestionKind, Delivery,
-    Feedback, Needs, NewReno, Start, Window, dctcp::next_alpha,
+    Feedback, Needs, NewReno, Role, Start, Window, dctcp::next_alpha,
 };
 use crate::ConnectionParams;
 use forebay_core::config::require;
@@ -87,7 +87,7 @@ impl PragueParams {
 }
 
 /// State of Prague.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Prague {
     /// The response to losses; without accurate feedback, the whole response.
     reno: NewReno,
@@ -117,17 +117,9 @@ impl Prague {
         Prague {
             reno: NewReno::new(connection),
             params,
-            accurate: false,
             alpha: 1.0,
-            marks_seen: false,
-            delivered: 0,
-            marked: 0,
-            averaged: Time::ZERO,
-            reduced: Time::ZERO,
-            rounds: 0,
-            credit: 0.0,
-            srtt: None,
             overhead: connection.mtu.0 as f64 / connection.mss() as f64,
+            ..Prague::default()
         }
     }
 
@@ -229,8 +221,8 @@ impl CongestionController for Prague {
         }
     }
 
-    fn attention(&self) -> Attention {
-        Attention::Acknowledgments
+    fn role(&self) -> Role {
+        Role { attention: Attention::Acknowledgments, paces: true, ..Role::default() }
     }
 
     fn on_delivery(&mut self, window: &mut Window, delivery: &Delivery) {
@@ -259,10 +251,6 @@ impl CongestionController for Prague {
             self.reduce(window, delivery.now);
             window.cwnd = window.cwnd.min(window.ssthresh);
         }
-    }
-
-    fn paces(&self) -> bool {
-        true
     }
 
     fn pacing_rate(&self, window: &Window, _srtt: Option<Duration>) -> Option<Rate> {

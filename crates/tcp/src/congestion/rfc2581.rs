@@ -61,8 +61,4 @@ impl CongestionController for Rfc2581 {
         // Equation 3 again: one segment has been sent since the last timeout.
         window.ssthresh = 2 * window.mss;
     }
-
-    fn heap(&self) -> usize {
-        size_of::<Self>()
-    }
 }

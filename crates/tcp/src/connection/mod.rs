@@ -12,8 +12,9 @@ use forebay_core::{Duration, Ecn, Time};
 pub(crate) use handshake::Opened;
 
 /// The purpose of the timer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Timer {
+    #[default]
     Off,
     Retransmission,
     /// Window probes (RFC 9293, section 3.8.6.1).
@@ -27,7 +28,7 @@ const FOREVER: u64 = u64::MAX >> 2;
 ///
 /// The fields are in the order of use. With many connections packets wait mostly for memory, and
 /// the fields that every acknowledgment needs are on adjacent cache lines.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Connection {
     // With what stands before it in the simulator, these are the end of a cache line.
@@ -115,28 +116,17 @@ impl Connection {
             largest_window: first_window as u32,
             mss: params.mss() as u16,
             deadline: Time::MAX,
-            timer: Timer::Off,
             state: if params.handshake { State::SynSent } else { State::Established },
-            closed: false,
-            plain: false,
             timestamps: params.timestamps,
             ecn: params.ecn && (params.handshake || accurate.is_none()),
             ect: Flags::NONE.with_if(params.ecn && always == Flags::NONE, Flags::ECT).with(always),
             always_ect: always,
-            limited: false,
             handshake_due: params.handshake,
-            probe_due: false,
-            probed: false,
-            cwr_due: false,
-            persist_backoff: 0,
             habits,
-            retries: 0,
             retries_allowed: params.max_retransmissions.unwrap_or(u32::MAX),
             last_sent: now,
-            ts_recent: 0,
             accurate,
-            stats: SenderStats::default(),
-            segments_sent: 0,
+            ..Connection::default()
         }
     }
 

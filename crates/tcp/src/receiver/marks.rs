@@ -7,9 +7,10 @@ use crate::{ConnectionParams, Flags, Segment};
 use forebay_core::{Ecn, Time};
 
 /// The most accurate report of which it is capable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Tells {
     /// Only echoes.
+    #[default]
     Echoes,
     /// Counts, if the other end requests them. Nothing has arrived yet.
     Counts,

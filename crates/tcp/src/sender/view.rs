@@ -3,8 +3,8 @@
 use super::{Feedback, Sender};
 use crate::accecn::DataSender;
 use crate::stacks::{AnyLaw, Law};
-use crate::{SenderStats, State};
-use forebay_core::{Duration, fetch};
+use crate::{Info, SenderStats, State};
+use forebay_core::fetch;
 
 impl Sender {
     /// Fetches the fields that every acknowledgment needs, before their use.
@@ -74,39 +74,10 @@ impl Sender {
         self.connection.mss()
     }
 
-    /// Bytes that count against the congestion window: those that are probably in the network (RFC
-    /// 6675, pipe).
-    pub fn in_flight(&self) -> u64 {
-        self.law.get().in_flight(&self.connection)
-    }
-
-    /// The phase of loss recovery, in the words of the stack. Empty if it has none.
-    pub fn phase(&self) -> &'static str {
-        self.law.get().phase()
-    }
-
-    /// Congestion window in bytes.
+    /// Window, round-trip time, timeout and phase of recovery.
     #[inline]
-    pub fn cwnd(&self) -> u64 {
-        self.law.get().cwnd()
-    }
-
-    /// Slow start threshold in bytes; `u64::MAX` until first set.
-    #[inline]
-    pub fn ssthresh(&self) -> u64 {
-        self.law.get().ssthresh()
-    }
-
-    /// Smoothed round-trip time, once measured.
-    #[inline]
-    pub fn srtt(&self) -> Option<Duration> {
-        self.law.get().srtt()
-    }
-
-    /// The current retransmission timeout, including backoff.
-    #[inline]
-    pub fn rto(&self) -> Duration {
-        self.law.get().rto()
+    pub fn info(&self) -> Info {
+        self.law.get().info(&self.connection)
     }
 
     /// How the receiver reports marks. Before the handshake is over: how it is asked to.

@@ -2,13 +2,12 @@
 
 use super::linux::{self, Acknowledging, Version};
 use super::{Rules, StandardParams};
+use crate::chosen::Chosen;
 use crate::congestion::CongestionControl;
 use crate::{ConnectionParams, LossRecovery};
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Duration, Entry, Family, Registry};
+use forebay_core::{ConfigError, Duration, Family, Registry};
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
 /// What a stack is able to do.
@@ -51,14 +50,7 @@ pub enum Host {
 }
 
 /// A stack with its parameters.
-#[derive(Clone)]
-pub struct Stack {
-    name: Cow<'static, str>,
-    abilities: Abilities,
-    /// Its parameters, with all defaults filled in.
-    params: Map<String, Value>,
-    host: Host,
-}
+pub type Stack = Chosen<Abilities, Host>;
 
 impl Family for Stack {
     const WHAT: &'static str = "stack";
@@ -69,54 +61,16 @@ impl Family for Stack {
 }
 
 impl Stack {
-    /// The stack called `name` in `registry`, with `given` parameters over its defaults.
-    ///
-    /// # Errors
-    /// There is none, or a parameter is unknown or out of range (all at `stack`).
-    pub fn choose(
-        registry: &Registry<Stack>,
-        name: &str,
-        given: &Map<String, Value>,
-    ) -> Result<Self, ConfigError> {
-        let made = registry.find(name).and_then(|entry| Self::from_entry(entry, given));
-        made.map_err(|error| error.within("stack"))
-    }
-
-    pub(super) fn from_entry(
-        entry: &Entry<Stack>,
-        given: &Map<String, Value>,
-    ) -> Result<Self, ConfigError> {
-        let params = entry.effective(&Value::Object(given.clone()), &())?;
-        let host = entry.build(&params, &())?;
-        let Value::Object(params) = params else { unreachable!("parameters are a table") };
-        Ok(Stack { name: entry.name.clone(), abilities: entry.facts, params, host })
-    }
-
-    /// Its name in a configuration.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// What it is able to do.
-    pub fn abilities(&self) -> &Abilities {
-        &self.abilities
-    }
-
-    /// The rules.
-    pub(crate) fn host(&self) -> &Host {
-        &self.host
-    }
-
     /// The table that a configuration has for it.
     pub(crate) fn table(&self) -> Value {
-        let mut table = Map::from_iter([("kind".to_owned(), json!(self.name))]);
-        table.extend(self.params.clone());
+        let mut table = Map::from_iter([("kind".to_owned(), json!(self.name()))]);
+        table.extend(self.params().clone());
         Value::Object(table)
     }
 
     /// The first window that its receivers offer, in bytes.
     pub(crate) fn first_window(&self, connection: &ConnectionParams) -> u64 {
-        match self.host {
+        match self.built {
             Host::Linux(Version::Linux6_1, _) => linux::first_window(connection),
             _ => connection.receive_window.largest(),
         }
@@ -124,7 +78,7 @@ impl Stack {
 
     /// When its receivers acknowledge, if not by the standards' rules.
     pub(crate) fn acknowledging(&self, connection: &ConnectionParams) -> Option<Acknowledging> {
-        match self.host {
+        match self.built {
             Host::Linux(version, tick) => Some(Acknowledging::new(version, tick, connection)),
             _ => None,
         }
@@ -144,35 +98,26 @@ impl Stack {
         let lacks = |what: String, has: &dyn Fn(&Abilities) -> bool| {
             let able = others.iter().filter(|entry| has(&entry.facts));
             let able: Vec<_> = able.map(|entry| format!("\"{}\"", entry.name)).collect();
-            format!("the stack \"{}\" has no {what}; these have it: {}", self.name, able.join(", "))
+            format!(
+                "the stack \"{}\" has no {what}; these have it: {}",
+                self.name(),
+                able.join(", ")
+            )
         };
         let recovery = connection.recovery;
-        require(self.abilities.recovery.contains(&recovery), "recovery", || {
+        require(self.facts().recovery.contains(&recovery), "recovery", || {
             lacks(format!("recovery \"{}\"", recovery.name()), &|facts| {
                 facts.recovery.contains(&recovery)
             })
         })?;
-        require(self.abilities.has_control(control), "congestion", || {
+        require(self.facts().has_control(control), "congestion", || {
             lacks(format!("control \"{}\"", control.name()), &|facts| facts.has_control(control))
         })?;
-        for &field in self.abilities.lacks {
+        for &field in self.facts().lacks {
             require(!connection.uses(field), field, || {
                 lacks(format!("`{field}`"), &|facts| !facts.lacks.contains(&field))
             })?;
         }
         Ok(())
-    }
-}
-
-/// Two are equal if their names and parameters are.
-impl PartialEq for Stack {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && self.params == other.params
-    }
-}
-
-impl fmt::Debug for Stack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{:?}", self.name, self.params)
     }
 }

@@ -19,8 +19,9 @@ mod watch;
 
 use crate::Segment;
 use crate::connection::{Connection, Habits, Offered, Opened, Site};
+use crate::state::Info;
 use forebay_core::{Duration, Time};
-use linux::Linux;
+use linux::Machine;
 use ruled::Ruled;
 pub(crate) use standard::Standard;
 use std::fmt;
@@ -77,27 +78,8 @@ pub(crate) trait Law: fmt::Debug + Send {
     /// The timeout for window probes after `times` expiries.
     fn backed_off(&self, times: u8) -> Duration;
 
-    /// Retransmission timeout, including backoff.
-    fn rto(&self) -> Duration;
-
-    /// Smoothed round-trip time, once measured.
-    fn srtt(&self) -> Option<Duration>;
-
-    /// Congestion window in bytes.
-    fn cwnd(&self) -> u64;
-
-    /// Slow start threshold in bytes.
-    fn ssthresh(&self) -> u64;
-
-    /// Bytes that are probably in the network.
-    fn in_flight(&self, connection: &Connection) -> u64 {
-        connection.outstanding()
-    }
-
-    /// The phase of loss recovery, in the words of the stack. Empty if it has none.
-    fn phase(&self) -> &'static str {
-        ""
-    }
+    /// Window, round-trip time and timeout.
+    fn info(&self, connection: &Connection) -> Info;
 
     /// Reports the congestion control's own variables.
     fn probe(&self, _out: &mut dyn FnMut(&'static str, f64)) {}
@@ -120,11 +102,11 @@ impl AnyLaw {
     /// The law of a new connection, and the connection.
     pub(crate) fn new(stack: &Stack, site: &Site<'_>) -> (Self, Connection) {
         let mut habits = Habits::default();
-        let law = match stack.host() {
+        let law = match &stack.built {
             Host::Standard(params) => AnyLaw::Standard(Standard::new(params, site)),
             Host::Linux(version, tick) => {
                 habits = version.habits();
-                AnyLaw::Other(Box::new(Linux::new(*version, *tick, site)))
+                AnyLaw::Other(Box::new(Machine::new(*version, *tick, site)))
             }
             Host::Rules(make) => AnyLaw::Other(Box::new(Ruled::new(make(site.connection), site))),
         };

@@ -21,8 +21,9 @@ use std::sync::Arc;
 const DUP_ACKS: u32 = 3;
 
 /// `last_cwnd_action_`: what last reduced the window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Action {
+    #[default]
     None,
     DupAck,
     /// Fast recovery, which is over.
@@ -39,8 +40,9 @@ enum Cut {
 }
 
 /// A segment that is sent whatever the window allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Forced {
+    #[default]
     Nothing,
     /// The first one that is not acknowledged.
     Head,
@@ -49,13 +51,14 @@ enum Forced {
 }
 
 /// What is being sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Sending {
     /// The first one, wherever `point` is.
     Head,
     /// Missing segments below a SACKed one.
     Hole,
     /// What `point` says.
+    #[default]
     Next,
 }
 
@@ -100,7 +103,7 @@ impl Named for Ns2 {
 }
 
 /// State of one sender.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Ns2 {
     kind: LossRecovery,
     /// `singledup_`
@@ -167,24 +170,10 @@ impl Ns2 {
             initial: f64::from(connection.initial_window),
             point: 1,
             acked: 1,
-            recover: 0,
-            duplicates: 0,
-            inflation: 0,
-            action: Action::None,
-            partial_seen: false,
-            ecn_backoff: false,
-            reduced: false,
-            forced: Forced::Nothing,
-            sending: Sending::Next,
             burst: u32::MAX,
             clock: Clock::new(connection, params.tick),
             idle_until: Time::MAX,
-            fast: false,
-            timed_out: false,
-            pipe: 0,
-            sacked: RangeSet::default(),
-            high_rxt: 0,
-            board_from: 0,
+            ..Ns2::default()
         }
     }
 

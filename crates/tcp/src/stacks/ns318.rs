@@ -66,7 +66,7 @@ impl Named for Ns318 {
 }
 
 /// State of one sender.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Ns318 {
     mss: u32,
     /// Octets, modulo 2^32.
@@ -103,18 +103,11 @@ impl Ns318 {
                 .map_or(FIRST_THRESHOLD, |n| n.saturating_mul(mss)),
             limited_transmit: params.limited_transmit,
             point: 1,
-            duplicates: 0,
-            fast: false,
-            recover: 0,
-            resend: false,
             pending: true,
-            one: false,
-            history: VecDeque::new(),
             estimate: FIRST_ESTIMATE,
-            variance: 0.0,
-            measured: false,
             multiplier: 1,
             minimum: connection.min_rto,
+            ..Ns318::default()
         }
     }
 

@@ -5,7 +5,7 @@ use super::standard::{Standard, StandardParams};
 use super::{Abilities, Host, Stack};
 use crate::LossRecovery;
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Duration, Entry, Named};
+use forebay_core::{ConfigError, Duration, Named};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,14 +21,6 @@ impl Named for Standard {
         let growth = params.growth_per_ack.unwrap_or(1);
         require(growth >= 1, "growth_per_ack", || format!("must be at least 1, got {growth}"))?;
         Ok(Host::Standard(params.clone()))
-    }
-}
-
-impl Stack {
-    /// The standards' stack with its default parameters.
-    pub(crate) fn standard() -> Self {
-        let made = Stack::from_entry(&Entry::of::<Standard>(), &serde_json::Map::new());
-        made.unwrap_or_else(|error| panic!("{error}"))
     }
 }
 

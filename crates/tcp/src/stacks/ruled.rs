@@ -2,6 +2,7 @@
 
 use super::{Ack, Flow, Law, Rules};
 use crate::connection::{Connection, Offered, Opened, Site, Timer};
+use crate::state::Info;
 use crate::{Flags, Segment};
 use forebay_core::{Duration, Time};
 
@@ -56,7 +57,7 @@ impl Law for Ruled {
         connection.cwr_due |= connection.ecn && self.rules.take_reduced();
         let shut = self.rules.shut();
         let waits = shut && connection.timer == Timer::Off;
-        let timeout = timeout.or_else(|| waits.then(|| self.rto()));
+        let timeout = timeout.or_else(|| waits.then(|| self.rules.rto()));
         if segment.ack > connection.una {
             connection.advance(segment.ack);
         }
@@ -82,7 +83,7 @@ impl Law for Ruled {
         let after = end + u64::from(fin);
         self.rules.sent(&flow, start, after);
         if connection.timer != Timer::Retransmission {
-            connection.set_timer(Timer::Retransmission, now + self.rto());
+            connection.set_timer(Timer::Retransmission, now + self.rules.rto());
         }
         if new {
             connection.probe_due = false;
@@ -116,20 +117,10 @@ impl Law for Ruled {
         self.rto.saturating_mul(1 << times.min(32)).min(self.max_rto)
     }
 
-    fn cwnd(&self) -> u64 {
-        self.rules.cwnd()
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.rules.ssthresh()
-    }
-
-    fn srtt(&self) -> Option<Duration> {
-        self.rules.srtt()
-    }
-
-    fn rto(&self) -> Duration {
-        self.rules.rto()
+    fn info(&self, connection: &Connection) -> Info {
+        let (cwnd, ssthresh, srtt) = (self.rules.cwnd(), self.rules.ssthresh(), self.rules.srtt());
+        let in_flight = connection.outstanding();
+        Info { cwnd, ssthresh, srtt, rto: self.rules.rto(), in_flight, phase: "" }
     }
 
     fn heap(&self) -> usize {

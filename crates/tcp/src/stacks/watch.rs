@@ -45,7 +45,7 @@ impl Sent {
 }
 
 /// State of one connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Watch {
     /// A round ends when this offset is acknowledged.
     round: u64,
@@ -61,27 +61,14 @@ pub(super) struct Watch {
     /// if it was not.
     app_limited: u64,
     least: Duration,
-    newly_lost: u64,
 }
 
 impl Watch {
     /// The state of a new connection, if its controller asks for it.
     pub(super) fn new(attention: Attention) -> Option<Box<Self>> {
         let sent = (attention == Attention::Rates).then(VecDeque::new);
-        (attention > Attention::Growth).then(|| {
-            Box::new(Watch {
-                round: 0,
-                sent,
-                delivered: 0,
-                delivered_at: Time::ZERO,
-                first_sent: Time::ZERO,
-                newest: 0,
-                lost: 0,
-                app_limited: 0,
-                least: Duration::MAX,
-                newly_lost: 0,
-            })
-        })
+        (attention > Attention::Growth)
+            .then(|| Box::new(Watch { sent, least: Duration::MAX, ..Watch::default() }))
     }
 
     /// Bytes of heap memory, including the value itself.
@@ -162,7 +149,6 @@ impl Watch {
             if !sent.arrived && which(sent) {
                 sent.lost = true;
                 self.lost += sent.len();
-                self.newly_lost += sent.len();
                 each(&Lost {
                     now,
                     start: sent.start,
@@ -205,13 +191,12 @@ impl Watch {
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
-        let newly_lost = std::mem::take(&mut self.newly_lost);
         let sample: RateSample = sample?;
         self.least = sample.rtt.map_or(self.least, |rtt| self.least.min(rtt));
         let delivered = self.delivered - sample.prior_delivered;
         let enough = sample.interval >= self.least && sample.interval > Duration::ZERO;
         let rate = enough.then(|| delivered as f64 / sample.interval.as_secs_f64());
-        Some(RateSample { rate, delivered, newly_lost, total_delivered: self.delivered, ..sample })
+        Some(RateSample { rate, delivered, total_delivered: self.delivered, ..sample })
     }
 
     /// A segment has arrived (UpdateRateSample). The one that was sent last gives the sample.
@@ -295,7 +280,7 @@ mod tests {
         let reports = Segment { sack: [sack; 3], sack_count: 1, ..ack(1) };
         let sample = watch.on_ack(at(61), &reports, 6001).unwrap();
         // The third was sent 59 ms ago, when nothing was lost.
-        assert_eq!((sample.total_delivered, sample.newly_lost, sample.lost), (2000, 1000, 1000));
+        assert_eq!((sample.total_delivered, sample.lost), (2000, 1000));
         watch.all_lost(at(100), |each| lost.push((each.bytes, each.tx_in_flight, each.lost)));
         // The first again, and three others; two have arrived.
         assert_eq!(

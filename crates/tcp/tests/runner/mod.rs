@@ -363,7 +363,7 @@ impl Script {
         if let Some((name, want)) = pair.split_once('~') {
             let want: f64 = number(Some(want))?;
             let got = match (&self.side, name) {
-                (Side::Sender(sender), "cwnd") => sender.cwnd(),
+                (Side::Sender(sender), "cwnd") => sender.info().cwnd,
                 _ => return Err(format!("no such state: {name}")),
             };
             let near = (got as f64 / want - 1.0).abs() < 0.01;
@@ -371,9 +371,9 @@ impl Script {
         }
         let (name, want) = pair.split_once('=').ok_or(format!("not understood: {pair}"))?;
         let got = match (&self.side, name) {
-            (Side::Sender(sender), "cwnd") => sender.cwnd().to_string(),
-            (Side::Sender(sender), "ssthresh") => sender.ssthresh().to_string(),
-            (Side::Sender(sender), "rto") => sender.rto().to_string(),
+            (Side::Sender(sender), "cwnd") => sender.info().cwnd.to_string(),
+            (Side::Sender(sender), "ssthresh") => sender.info().ssthresh.to_string(),
+            (Side::Sender(sender), "rto") => sender.info().rto.to_string(),
             (Side::Sender(sender), "timeouts") => sender.stats().timeouts.to_string(),
             (Side::Sender(sender), "retransmissions") => sender.stats().retransmissions.to_string(),
             (Side::Sender(sender), "feedback") => format!("{:?}", sender.feedback()).to_lowercase(),

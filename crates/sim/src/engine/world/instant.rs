@@ -48,9 +48,9 @@ impl World {
         for (user, sender) in self.transport.connections().open() {
             let (count, cwnd, in_flight, srtt) = &mut open[user as usize];
             *count += 1;
-            *cwnd += sender.cwnd();
-            *in_flight += sender.in_flight();
-            *srtt += sender.srtt().map_or(0.0, |srtt| srtt.as_secs_f64() * 1e3);
+            *cwnd += sender.info().cwnd;
+            *in_flight += sender.info().in_flight;
+            *srtt += sender.info().srtt.map_or(0.0, |srtt| srtt.as_secs_f64() * 1e3);
         }
         for (meter, (count, cwnd, in_flight, srtt)) in self.measures.users.iter().zip(open) {
             let is_open = count > 0;

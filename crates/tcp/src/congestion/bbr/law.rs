@@ -47,8 +47,9 @@ const EXTRA_RESET: u64 = 1 << 20;
 const MOST: u128 = 1 << 30;
 
 /// The state of the state machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Mode {
+    #[default]
     Startup,
     Drain,
     ProbeBw,
@@ -56,9 +57,10 @@ pub(super) enum Mode {
 }
 
 /// What is being repaired.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Repair {
     /// Nothing: Open, Disorder or CWR.
+    #[default]
     Nothing,
     Recovery,
     Loss,
@@ -91,7 +93,7 @@ pub(crate) struct Sample {
 }
 
 /// The state of BBR.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Law {
     mss: u64,
     mode: Mode,
@@ -158,35 +160,14 @@ impl Law {
     ) -> Self {
         let mut law = Law {
             mss,
-            mode: Mode::Startup,
             min_rtt_us: rtt_us,
             min_rtt_tick: ticks(now),
-            probe_rtt_done: None,
-            probe_rtt_round_done: false,
-            bw: MaxFilter::default(),
-            round: 0,
-            round_start: false,
             next_round: totals.delivered,
-            cycle_at_us: 0,
-            cycle: 0,
-            before: Repair::Nothing,
-            conserves: false,
-            idle_restart: false,
             policed: Policed::new(totals),
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
-            full: false,
-            full_rounds: 0,
-            full_bw: 0,
-            has_rtt: false,
-            prior_cwnd: 0,
-            pacing_rate: 0,
             epoch_us: micros(now),
-            epoch_acked: 0,
-            extra: [0; 2],
-            extra_at: 0,
-            extra_rounds: 0,
-            ssthresh: None,
+            ..Law::default()
         };
         law.init_pacing_rate(cwnd, rtt_us);
         law

@@ -21,7 +21,7 @@ pub(super) enum News {
 }
 
 /// The estimate.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Policed {
     samples: bool,
     used: bool,
@@ -39,15 +39,7 @@ fn millis(totals: &Totals) -> u64 {
 
 impl Policed {
     pub(super) fn new(totals: &Totals) -> Self {
-        let mut policed = Policed {
-            samples: false,
-            used: false,
-            rounds: 0,
-            bw: None,
-            delivered: 0,
-            lost: 0,
-            at_ms: 0,
-        };
+        let mut policed = Policed::default();
         policed.begin(totals);
         policed
     }

@@ -12,8 +12,9 @@ const HEADROOM: f64 = 0.15;
 const STARTUP_LOSS_RANGES: u32 = 6;
 
 /// BBR.state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum State {
+    #[default]
     Startup,
     Drain,
     ProbeBwDown,

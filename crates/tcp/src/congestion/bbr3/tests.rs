@@ -49,7 +49,6 @@ impl Path {
             delivered: bytes,
             prior_in_flight: 2 * BDP,
             in_flight: 2 * BDP,
-            rtt: Some(RTT),
             srtt: Some(RTT),
             ..Delivery::default()
         };

@@ -4,7 +4,7 @@ use super::Version;
 use forebay_core::{Duration, Time};
 
 /// The host's ticks (jiffies), at which timers run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Clock {
     pub(super) tick: Duration,
 }

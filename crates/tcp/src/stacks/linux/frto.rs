@@ -69,7 +69,7 @@ impl Machine {
             return true;
         }
         // The timeout was spurious; the default response is a reduction nevertheless.
-        self.enter_cwr_2_6();
+        self.enter_cwr();
         self.frto_counter = 0;
         self.undo_marker = 0;
         false

@@ -47,10 +47,11 @@ mod version;
 
 use crate::Segment;
 use crate::connection::Site;
+use crate::pace::{Pace, Source};
 use crate::segment::millis;
 use ack::Ack;
 use clock::Clock;
-use congestion::{Congestion, Cubic, Cwnd, Foreign};
+use congestion::{Congestion, Cubic, Cwnd};
 use forebay_core::{Duration, Time};
 use queue::{EVER, FIN, LOST, Queue, RETRANS, SACKED, Sent};
 use rack::Rack;
@@ -60,12 +61,12 @@ pub(super) use receive_buffer::first_window;
 pub(crate) use receiver::Acknowledging;
 use rtt::Estimator;
 use send_buffer::SendBuffer;
-pub(super) use sender::Linux;
 pub use version::Version;
 
 /// `icsk_ca_state`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum State {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+enum State {
+    #[default]
     Open,
     Disorder,
     Cwr,
@@ -74,8 +75,9 @@ pub(crate) enum State {
 }
 
 /// The purpose of the timer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Pending {
+    #[default]
     Nothing,
     Timeout,
     /// A tail loss probe.
@@ -85,8 +87,9 @@ enum Pending {
 }
 
 /// What must be sent again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Resend {
+    #[default]
     Nothing,
     /// This segment, whatever the window allows.
     Forced(usize),
@@ -99,10 +102,10 @@ enum Resend {
 }
 
 /// A segment to send again: its offset, its payload, and whether the FIN is part of it.
-pub(crate) type Resent = (u64, u32, bool);
+type Resent = (u64, u32, bool);
 
 /// The sender's half. All offsets are those of the stream.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Machine {
     version: Version,
     clock: Clock,
@@ -177,8 +180,9 @@ pub(crate) struct Machine {
     rates: Option<Box<Rates>>,
     paced: bool,
     slow_start_after_idle: bool,
-    /// When pacing allows the next segment (`tcp_wstamp_ns`).
-    next_send: Time,
+    pace: Pace,
+    /// A new segment must be sent as a tail loss probe.
+    loss_probe_due: bool,
 }
 
 impl Machine {
@@ -196,6 +200,12 @@ impl Machine {
         };
         let unit = if version.is_2_6() { clock.tick } else { Duration::from_micros(1) };
         let start = u64::from(!connection.handshake);
+        let source = match &congestion {
+            Congestion::Bbr(_) => Source::Machine,
+            Congestion::Foreign(foreign) if foreign.role().paces => Source::Controller,
+            _ if connection.pacing => Source::Window,
+            _ => Source::None,
+        };
         let mut machine = Machine {
             version,
             clock,
@@ -209,55 +219,20 @@ impl Machine {
                 most,
             },
             initial: connection.initial_window,
-            state: State::Open,
-            queue: Queue::default(),
             congestion,
             estimator: Estimator::new(connection, clock, unit),
-            high_seq: 0,
-            prior_ssthresh: 0,
-            prior_cwnd: 0,
-            reduced: false,
-            undo_marker: 0,
-            undo_retrans: 0,
-            retrans_stamp: None,
-            retransmits: 0,
-            total_retrans: 0,
             reordering: 3,
-            reordering_seen: false,
             forward: true,
             fack: start,
-            fack_count: 0,
-            blocks: [(0, 0); 3],
-            hint: None,
-            resend: Resend::Nothing,
-            holds_new: false,
-            pending: Pending::Nothing,
             deadline: Time::MAX,
-            queued: Time::ZERO,
             used_at: now,
-            used: 0,
             last_sent: now,
-            frto_counter: 0,
-            frto_highmark: 0,
-            frto: false,
-            prr_delivered: 0,
-            prr_out: 0,
-            lost: 0,
-            duplicates: 0,
-            delivered: 0,
-            delivered_marked: 0,
-            rack: Rack::default(),
-            probe_seq: 0,
-            probe_retrans: false,
-            limited: false,
-            most_out: 0,
-            usage_seq: 0,
-            sent_now: 0,
             buffer: (!version.is_2_6()).then(|| SendBuffer::new(site)),
             paced: connection.pacing,
             slow_start_after_idle: connection.slow_start_after_idle && rates.is_none(),
             rates,
-            next_send: now,
+            pace: Pace::new(source, now),
+            ..Machine::default()
         };
         if !connection.handshake {
             machine.begin_rates(now, None);
@@ -265,136 +240,14 @@ impl Machine {
         machine
     }
 
-    /// The handshake is over. Its arguments: the round-trip time by the timestamps, if they tell
-    /// it, when the SYN was last sent, how often it timed out, and whether both ends have ECN.
-    pub(crate) fn open(
-        &mut self,
-        now: Time,
-        rtt: Option<Duration>,
-        sent: Time,
-        timeouts: u64,
-        ecn: bool,
-    ) {
-        self.congestion.open(ecn);
-        // Since 3.15 what was sent once is timed itself.
-        let timed = !self.version.is_2_6() && timeouts == 0;
-        let rtt = if timed { Some(now.since(sent)) } else { rtt };
-        (self.una, self.next, self.fack) = (1, 1, 1);
-        if let Some(rtt) = rtt {
-            self.estimator.sample(rtt, 1, 1);
-            self.rack.least(rtt);
-        }
-        // tcp_init_transfer; in the Cradle's 2.6 tcp_init_cwnd, which without a loss is not called.
-        match (self.version, timeouts) {
-            (_, 0) | (Version::Linux6_1, 1) => {}
-            (Version::Linux6_1, _) => self.window.cwnd = 1,
-            _ => self.window.cwnd = 3.min(self.window.most),
-        }
-        self.used_at = now;
-        self.congestion.on_loss_state(now, self.next);
-        self.begin_rates(now, rtt);
-    }
-
-    /// A time on its clock.
-    pub(crate) fn instant(&self, now: Time) -> Time {
-        self.version.instant(now)
-    }
-
-    /// When a timer fires that is set at `now` to expire after `span`.
-    pub(crate) fn expiry(&self, now: Time, span: Duration) -> Time {
-        self.clock.expiry(self.version, now, span, Time::ZERO)
-    }
-
-    pub(crate) fn cwnd(&self) -> u64 {
+    fn cwnd(&self) -> u64 {
         u64::from(self.window.cwnd) * self.mss
     }
 
-    pub(crate) fn ssthresh(&self) -> u64 {
+    fn ssthresh(&self) -> u64 {
         match self.window.ssthresh {
             Cwnd::INFINITE => u64::MAX,
             segments => u64::from(segments) * self.mss,
-        }
-    }
-
-    pub(crate) fn srtt(&self) -> Option<Duration> {
-        self.estimator.srtt()
-    }
-
-    pub(crate) fn rto(&self) -> Duration {
-        self.estimator.rto()
-    }
-
-    /// The timeout for window probes after `times` expiries.
-    pub(crate) fn backed_off(&self, times: u8) -> Duration {
-        self.estimator.backed_off(times)
-    }
-
-    pub(crate) fn deadline(&self) -> Time {
-        self.deadline
-    }
-
-    /// Whether the running timer is the retransmission timer, whose expiries count.
-    pub(crate) fn awaits_timeout(&self) -> bool {
-        self.pending == Pending::Timeout
-    }
-
-    /// The name of the state in `ss` and in the kernel's own traces.
-    pub(crate) fn state(&self) -> &'static str {
-        match self.state {
-            State::Open => "Open",
-            State::Disorder => "Disorder",
-            State::Cwr => "CWR",
-            State::Recovery => "Recovery",
-            State::Loss => "Loss",
-        }
-    }
-
-    /// Bytes that are probably in the network.
-    pub(crate) fn in_flight(&self) -> u64 {
-        u64::from(self.queue.in_flight()) * self.mss
-    }
-
-    /// Bytes of heap memory.
-    pub(crate) fn heap(&self) -> usize {
-        let buffer = self.buffer.as_ref().map_or(0, SendBuffer::heap);
-        let rates = self.rates.as_ref().map_or(0, |rates| rates.heap());
-        self.queue.heap() + self.congestion.heap() + buffer + rates
-    }
-
-    /// An acknowledgment of `segment.ack`, which is not below the last one. `window` says that the
-    /// receiver's window changed, `echo` that it is a congestion echo, and `more` that there are
-    /// new data for which the receiver has room.
-    pub(crate) fn on_ack(
-        &mut self,
-        now: Time,
-        segment: &Segment,
-        window: bool,
-        echo: bool,
-        more: bool,
-    ) -> Reduced {
-        self.holds_new = false;
-        self.begin(now);
-        if let Some(buffer) = &mut self.buffer {
-            buffer.on_window(u64::from(segment.window));
-        }
-        let before = self.state;
-        let mut ack = Ack {
-            advanced: segment.ack > self.una,
-            window,
-            echo,
-            frto_highmark_passed: self.frto_highmark == 0 || segment.ack > self.frto_highmark,
-            ..Ack::default()
-        };
-        // The octet of a window probe may be among it.
-        self.next = self.next.max(segment.ack);
-        if self.version.is_2_6() {
-            self.on_ack_2_6(now, segment, &mut ack, more);
-        } else {
-            self.on_ack_6_1(now, segment, &mut ack, more);
-        }
-        Reduced {
-            recovery: self.state == State::Recovery && before != State::Recovery,
-            echo: self.state == State::Cwr && self.reduced && echo,
         }
     }
 
@@ -406,61 +259,17 @@ impl Machine {
         }
     }
 
-    /// The control, if it is not one of Linux's own.
-    fn foreign(&self) -> Option<&Foreign> {
-        match &self.congestion {
-            Congestion::Foreign(foreign) => Some(foreign),
-            _ => None,
-        }
-    }
-
-    fn foreign_mut(&mut self) -> Option<&mut Foreign> {
-        match &mut self.congestion {
-            Congestion::Foreign(foreign) => Some(foreign),
-            _ => None,
-        }
-    }
-
     /// A segment is sent, for the first time or again.
     fn tell_sent(&mut self, now: Time, start: u64, len: u32) {
         let in_flight = self.queue.in_flight();
-        if let Some(foreign) = self.foreign_mut() {
+        if let Some(foreign) = self.congestion.foreign_mut() {
             foreign.on_sent(now, start, start + u64::from(len), in_flight);
-        }
-    }
-
-    /// Whether there was a reduction since the last call, of which the receiver must be told
-    /// (`tcp_ecn_queue_cwr`).
-    pub(crate) fn take_reduced(&mut self) -> bool {
-        std::mem::take(&mut self.reduced)
-    }
-
-    /// The deadline has passed; `more` as in [`Machine::on_ack`].
-    pub(crate) fn on_deadline(&mut self, now: Time, more: bool) -> Expired {
-        self.begin(now);
-        match std::mem::replace(&mut self.pending, Pending::Nothing) {
-            Pending::Nothing => Expired::Nothing,
-            Pending::Timeout => {
-                self.holds_new = true;
-                if self.version.is_2_6() {
-                    self.on_timeout_2_6(now)
-                } else {
-                    self.on_timeout_6_1(now)
-                }
-                Expired::Timeout
-            }
-            Pending::Probe => self.send_probe(now, more),
-            Pending::Reordering => {
-                self.holds_new = true;
-                self.on_reordering_timeout(now);
-                Expired::Nothing
-            }
         }
     }
 
     /// The next segment to send again now. `more` is as in [`Machine::on_ack`]; `held` says that
     /// pacing holds back everything that is not forced.
-    pub(crate) fn next_resend(&mut self, now: Time, more: bool, held: bool) -> Option<Resent> {
+    fn next_resend(&mut self, now: Time, more: bool, held: bool) -> Option<Resent> {
         match self.resend {
             Resend::Nothing => None,
             Resend::Lost if held => None,
@@ -483,19 +292,43 @@ impl Machine {
                 self.last_sent = now;
                 Some((sent.seq, u32::from(sent.len), sent.has(FIN)))
             }
-            Resend::Lost if self.version.is_2_6() => self.resend_2_6(now, more),
-            Resend::Lost => self.resend_6_1(now),
+            Resend::Lost => self.resend_lost(now, more),
             Resend::NewFirst => None,
         }
     }
 
+    /// Lost segments, as far as the window allows. In 2.6's Recovery then those that may be lost, if
+    /// there is nothing new to send (`tcp_xmit_retransmit_queue`).
+    fn resend_lost(&mut self, now: Time, more: bool) -> Option<Resent> {
+        let room = self.queue.in_flight() < self.window.cwnd;
+        let old = self.version.is_2_6();
+        let unsent = self.queue.lost > if old { 0 } else { self.queue.retrans };
+        let lost = |sent: &Sent| sent.marks & (LOST | SACKED | RETRANS) == LOST;
+        let mut at = (room && unsent).then(|| self.queue.iter().position(lost)).flatten();
+        if old && at.is_none() && room && self.state == State::Recovery && !more {
+            at = self.may_be_lost();
+        }
+        let Some(at) = at else {
+            self.resend = Resend::Nothing;
+            return None;
+        };
+        let resent = self.send_again(now, at);
+        if self.in_reduction() {
+            self.prr_out += 1;
+        }
+        if at == 0 && self.pending != Pending::Reordering {
+            self.set_timer(now, Pending::Timeout, self.estimator.rto());
+        }
+        Some(resent)
+    }
+
     /// Whether the window allows a new segment.
-    pub(crate) fn lets_new(&self) -> bool {
+    fn lets_new(&self) -> bool {
         !self.holds_new && self.queue.in_flight() < self.window.cwnd
     }
 
     /// A segment of new data was sent: `len` bytes from `next` on, and the FIN.
-    pub(crate) fn on_new(&mut self, now: Time, len: u32, fin: bool) {
+    fn on_new(&mut self, now: Time, len: u32, fin: bool) {
         let first = self.queue.is_empty();
         if first {
             self.on_restart(now);
@@ -516,7 +349,7 @@ impl Machine {
 
     /// Nothing more is sent until the next event. `more` is as in [`Machine::on_ack`]. Returns true
     /// if something may be sent now after all.
-    pub(crate) fn settled(&mut self, now: Time, more: bool) -> bool {
+    fn settled(&mut self, now: Time, more: bool) -> bool {
         if self.resend == Resend::NewFirst {
             if self.next > self.high_seq {
                 self.resend = Resend::Nothing;
@@ -536,7 +369,7 @@ impl Machine {
         }
         let limited = !self.holds_new && self.queue.in_flight() >= self.window.cwnd;
         let in_flight = self.queue.in_flight();
-        if let Some(foreign) = self.foreign_mut()
+        if let Some(foreign) = self.congestion.foreign_mut()
             && !(more || limited)
         {
             foreign.on_idle(in_flight);
@@ -611,22 +444,4 @@ impl Machine {
         };
         self.retrans_stamp.is_none_or(before)
     }
-}
-
-/// The reductions that an acknowledgment caused.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Reduced {
-    /// Recovery began.
-    pub(crate) recovery: bool,
-    /// It was caused by an echo.
-    pub(crate) echo: bool,
-}
-
-/// What the deadline was for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expired {
-    Nothing,
-    Timeout,
-    /// One new segment must be sent, whatever the window allows.
-    ProbeNew,
 }

@@ -1,10 +1,10 @@
 //! Acknowledgments and timeouts in 6.1 (`tcp_ack`, `tcp_fastretrans_alert`, `tcp_cwnd_reduction`,
 //! `tcp_xmit_retransmit_queue`, `tcp_retransmit_timer`).
 
-use super::congestion::{Congestion, Delivered, Known, Measured};
-use super::{Ack, EVER, LOST, Machine, Pending, RETRANS, Resend, Resent, SACKED, State};
+use super::congestion::{Congestion, Delivered, Measured};
+use super::{Ack, EVER, Machine, Pending, RETRANS, Resend, SACKED, State};
 use crate::Segment;
-use crate::congestion::CongestionKind;
+use crate::congestion::{AckSample, CongestionKind, Delivery};
 use crate::segment::millis;
 use forebay_core::{Duration, Time};
 
@@ -54,7 +54,7 @@ impl Machine {
         let lost = self.lost - lost_before;
         if self.rates.is_some() {
             self.control(now, ack, in_flight_before, lost);
-        } else if self.foreign().is_some() {
+        } else if self.congestion.foreign().is_some() {
             self.tell_foreign(now, segment, prior, ack);
         }
         if self.congestion.governs() {
@@ -70,26 +70,35 @@ impl Machine {
         }
     }
 
-    /// What a control that Linux does not have is told of an acknowledgment.
+    /// Tells a control that Linux does not have of an acknowledgment; SND.UNA was `una` before.
     fn tell_foreign(&mut self, now: Time, segment: &Segment, una: u64, ack: &Ack) {
-        let known = Known {
+        let sample = AckSample {
             now,
-            segment,
-            una,
-            next: self.next,
-            delivered: ack.delivered,
-            echo: ack.echo,
+            acked: segment.ack - una,
+            ack: segment.ack,
+            sent: self.next,
             rtt: ack.rtt,
             srtt: self.estimator.srtt(),
-            in_flight: self.queue.in_flight(),
+            one_way: segment.one_way_delay(Duration::from_millis(1)),
             limited: self.is_limited_6_1(),
-            repairing: matches!(self.state, State::Recovery | State::Loss),
-            reducing: self.in_reduction(),
             after_timeout: self.state == State::Loss,
-            next_send: self.next_send,
         };
+        let delivery = Delivery {
+            now,
+            acked: sample.acked,
+            delivered: u64::from(ack.delivered) * self.mss,
+            marked: if ack.echo { sample.acked } else { 0 },
+            echo: ack.echo,
+            in_flight: u64::from(self.queue.in_flight()) * self.mss,
+            srtt: sample.srtt,
+            limited: sample.limited,
+            repairing: matches!(self.state, State::Recovery | State::Loss),
+            next_send: self.pace.next_send(),
+            ..Delivery::default()
+        };
+        let grows = sample.acked > 0 && !ack.echo && !self.in_reduction();
         if let Congestion::Foreign(foreign) = &mut self.congestion {
-            foreign.on_ack(&mut self.window, &known);
+            foreign.on_ack(&mut self.window, segment, &sample, delivery, grows);
         }
     }
 
@@ -171,10 +180,15 @@ impl Machine {
             // A round trip of what was sent after the first segment was, does not set its timer.
             ack.set_timer = sacked > ago(head.at);
         }
+        self.measure(now, ack, latest);
+    }
+
+    /// Shows the congestion control a round-trip time (`pkts_acked`).
+    pub(super) fn measure(&mut self, now: Time, ack: &Ack, rtt: Option<Duration>) {
         let measured = Measured {
             now,
             acked: ack.acked,
-            rtt: latest,
+            rtt,
             open: self.state == State::Open,
             una: self.una,
             next: self.next,
@@ -355,12 +369,15 @@ impl Machine {
     }
 
     /// Congestion, without loss (`tcp_enter_cwr`).
-    fn enter_cwr_6_1(&mut self) {
+    pub(super) fn enter_cwr(&mut self) {
         self.prior_ssthresh = 0;
         if self.state < State::Cwr {
             self.undo_marker = 0;
             self.congestion.because(CongestionKind::Ecn);
             self.begin_reduction();
+            if self.version.is_2_6() {
+                self.window.cwnd = self.window.cwnd.min(self.queue.in_flight() + 1);
+            }
             self.state = State::Cwr;
         }
     }
@@ -377,14 +394,14 @@ impl Machine {
             self.begin_reduction();
             self.state = State::Cwr;
             self.end_reduction();
-            self.keep_open();
+            self.keep_open(self.in_disorder());
         } else if !(ack.advanced || ack.news() || ack.acked > 0 || ack.sacked) {
             self.probe_seq = 0;
         }
     }
 
-    fn keep_open(&mut self) {
-        let disorder = self.queue.left() > 0 || self.any_resent();
+    /// The window is not being reduced: the state is Disorder or Open (`tcp_try_keep_open`).
+    pub(super) fn keep_open(&mut self, disorder: bool) {
         let state = if disorder { State::Disorder } else { State::Open };
         if self.state != state {
             self.state = state;
@@ -397,11 +414,15 @@ impl Machine {
             self.retrans_stamp = None;
         }
         if ack.echo {
-            self.enter_cwr_6_1();
+            self.enter_cwr();
         }
         if self.state != State::Cwr {
-            self.keep_open();
+            self.keep_open(self.in_disorder());
         }
+    }
+
+    fn in_disorder(&self) -> bool {
+        self.queue.left() > 0 || self.any_resent()
     }
 
     /// Whether retransmissions are in flight, or the first segment was sent again
@@ -413,9 +434,7 @@ impl Machine {
     /// `tcp_undo_cwnd_reduction`.
     fn undo_6_1(&mut self, unmark: bool) {
         if unmark {
-            for at in 0..self.queue.len() as usize {
-                self.queue.mark(at, 0, LOST);
-            }
+            self.queue.recover_lost();
         }
         if self.prior_ssthresh > 0 {
             self.window.cwnd = self.congestion.undone(self.version, &self.window, self.prior_cwnd);
@@ -457,7 +476,7 @@ impl Machine {
             self.retrans_stamp = None;
         }
         self.undo_6_1(true);
-        self.keep_open();
+        self.keep_open(self.in_disorder());
         false
     }
 
@@ -526,8 +545,8 @@ impl Machine {
         } else {
             self.congestion.on_repeated_timeout(&mut self.window);
         }
-        self.window.cwnd = match self.foreign() {
-            Some(foreign) if foreign.governs() => foreign.segments(),
+        self.window.cwnd = match self.congestion.foreign() {
+            Some(foreign) if foreign.role().governs => foreign.segments(),
             _ => self.queue.in_flight() + 1,
         };
         self.window.count = 0;
@@ -539,30 +558,5 @@ impl Machine {
         self.enter_loss_state(now);
         self.reordering = reordering;
         self.probe_seq = 0;
-        self.resend = Resend::Forced(0);
-        self.retransmits += 1;
-        self.estimator.back_off();
-        self.set_timer(now, Pending::Timeout, self.estimator.rto());
-    }
-
-    /// Lost segments, as far as the window allows.
-    pub(super) fn resend_6_1(&mut self, now: Time) -> Option<Resent> {
-        let room = self.queue.in_flight() < self.window.cwnd;
-        let unsent = self.queue.retrans < self.queue.lost;
-        let lost = |marks: u8| marks & (LOST | SACKED | RETRANS) == LOST;
-        let found =
-            (room && unsent).then(|| self.queue.iter().position(|sent| lost(sent.marks))).flatten();
-        let Some(at) = found else {
-            self.resend = Resend::Nothing;
-            return None;
-        };
-        let resent = self.send_again(now, at);
-        if self.in_reduction() {
-            self.prr_out += 1;
-        }
-        if at == 0 && self.pending != Pending::Reordering {
-            self.set_timer(now, Pending::Timeout, self.estimator.rto());
-        }
-        Some(resent)
     }
 }

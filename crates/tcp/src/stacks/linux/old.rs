@@ -1,8 +1,7 @@
 //! Acknowledgments and timeouts in 2.6.18 and 2.6.26 (`tcp_ack`, `tcp_fastretrans_alert`,
 //! `tcp_xmit_retransmit_queue`, `tcp_retransmit_timer`).
 
-use super::congestion::Measured;
-use super::{Ack, EVER, LOST, Machine, Pending, RETRANS, Resend, Resent, SACKED, State, Version};
+use super::{Ack, EVER, LOST, Machine, Pending, RETRANS, Resend, SACKED, State, Version};
 use crate::Segment;
 use crate::segment::millis;
 use forebay_core::{Duration, Time};
@@ -100,17 +99,7 @@ impl Machine {
                 plain.filter(|ticks| *ticks > 0).map(|ticks| self.clock.tick.saturating_mul(ticks))
             }
         };
-        let sample = Measured {
-            now,
-            acked: ack.acked,
-            rtt,
-            open: self.state == State::Open,
-            una: self.una,
-            next: self.next,
-            pacing_rate: 0.0,
-            paced: false,
-        };
-        self.congestion.measure(&mut self.window, &sample);
+        self.measure(now, ack, rtt);
     }
 
     /// Whether the window limits the sender (`tcp_is_cwnd_limited`).
@@ -260,32 +249,14 @@ impl Machine {
             self.retrans_stamp = None;
         }
         if ack.echo {
-            self.enter_cwr_2_6();
+            self.enter_cwr();
         }
         if self.state == State::Cwr {
             return self.cwnd_down(ack);
         }
         let disorder = self.queue.left() > 0 || self.queue.retrans > 0 || self.undo_marker > 0;
-        let state = if disorder { State::Disorder } else { State::Open };
-        if self.state != state {
-            self.state = state;
-            self.high_seq = self.next;
-        }
+        self.keep_open(disorder);
         self.moderate();
-    }
-
-    /// Congestion, without loss (`tcp_enter_cwr`).
-    pub(super) fn enter_cwr_2_6(&mut self) {
-        self.prior_ssthresh = 0;
-        if self.state < State::Cwr {
-            self.undo_marker = 0;
-            self.window.ssthresh = self.congestion.ssthresh(&self.window);
-            self.window.cwnd = self.window.cwnd.min(self.queue.in_flight() + 1);
-            self.window.count = 0;
-            self.high_seq = self.next;
-            self.state = State::Cwr;
-            self.reduced = true;
-        }
     }
 
     fn timed_out(&self, now: Time, at: usize) -> bool {
@@ -410,9 +381,7 @@ impl Machine {
         if !self.may_undo(segment) {
             return false;
         }
-        for at in 0..self.queue.len() as usize {
-            self.queue.mark(at, 0, LOST);
-        }
+        self.queue.recover_lost();
         self.undo_2_6(true);
         self.retransmits = 0;
         self.undo_marker = 0;
@@ -479,40 +448,17 @@ impl Machine {
             Version::Linux2_6_26 => self.enter_frto(),
             _ => self.enter_loss_2_6(now, false),
         }
-        self.resend = Resend::Forced(0);
-        self.retransmits += 1;
-        self.estimator.back_off();
-        self.set_timer(now, Pending::Timeout, self.estimator.rto());
     }
 
-    /// Lost segments, as far as the window allows. In Recovery then those that may be lost, if
-    /// there is nothing new to send.
-    pub(super) fn resend_2_6(&mut self, now: Time, more: bool) -> Option<Resent> {
-        let room = self.queue.in_flight() < self.window.cwnd;
-        let lost = |marks: u8| marks & (LOST | SACKED | RETRANS) == LOST;
-        let at = if !room {
-            None
-        } else if self.queue.lost > 0
-            && let Some(at) = self.queue.iter().position(|sent| lost(sent.marks))
-        {
-            Some(at)
-        } else if self.state == State::Recovery && !more && self.queue.sacked > 0 {
-            let below = match self.is_2_6_18() {
-                true => self.fack_count as usize,
-                false => self.queue.find(self.fack),
-            };
-            self.queue.iter().take(below).position(|sent| !sent.has(SACKED | RETRANS | LOST))
-        } else {
-            None
-        };
-        let Some(at) = at else {
-            self.resend = Resend::Nothing;
+    /// The first segment below the highest SACKed one that was neither sent again nor SACKed.
+    pub(super) fn may_be_lost(&self) -> Option<usize> {
+        if self.queue.sacked == 0 {
             return None;
-        };
-        let resent = self.send_again(now, at);
-        if at == 0 {
-            self.set_timer(now, Pending::Timeout, self.estimator.rto());
         }
-        Some(resent)
+        let below = match self.is_2_6_18() {
+            true => self.fack_count as usize,
+            false => self.queue.find(self.fack),
+        };
+        self.queue.iter().take(below).position(|sent| !sent.has(SACKED | RETRANS | LOST))
     }
 }

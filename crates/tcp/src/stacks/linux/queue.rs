@@ -125,6 +125,12 @@ impl Queue {
         }
     }
 
+    /// No segment is taken as lost any more.
+    pub(super) fn recover_lost(&mut self) {
+        self.segments.iter_mut().for_each(|sent| sent.marks &= !LOST);
+        self.lost = 0;
+    }
+
     /// SACKed segments that are merged with those below them (`tcp_shift_skb_data`).
     pub(super) fn merged(&self) -> u32 {
         self.pairs

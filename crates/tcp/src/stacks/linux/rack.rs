@@ -2,7 +2,7 @@
 //! `tcp_schedule_loss_probe`, `tcp_send_loss_probe`).
 
 use super::queue::Sent;
-use super::{Ack, EVER, Expired, LOST, Machine, Pending, RETRANS, Resend, SACKED, State};
+use super::{Ack, EVER, LOST, Machine, Pending, RETRANS, Resend, SACKED, State};
 use forebay_core::{Duration, Time};
 
 /// Shortest time of a timer (`TCP_TIMEOUT_MIN_US`).
@@ -108,7 +108,7 @@ impl Machine {
         let again = if sent.has(LOST) { RETRANS } else { 0 };
         self.queue.mark(at, LOST, again);
         self.lost += 1;
-        if let Some(foreign) = self.foreign_mut() {
+        if let Some(foreign) = self.congestion.foreign_mut() {
             foreign.on_lost(sent.seq, sent.end());
         }
     }
@@ -196,34 +196,30 @@ impl Machine {
     }
 
     /// Sends one new segment, or the last one again.
-    pub(super) fn send_probe(&mut self, now: Time, more: bool) -> Expired {
+    pub(super) fn send_probe(&mut self, now: Time, more: bool) {
         self.holds_new = true;
         if self.probe_seq > 0 {
-            self.probe_held(now);
-            return Expired::Nothing;
+            return self.probe_held(now);
         }
-        self.probe_retrans = false;
+        self.probe_retrans = !more;
         if more {
-            self.pending = Pending::Nothing;
-            return Expired::ProbeNew;
+            self.loss_probe_due = true;
+            return;
         }
-        let at = self.queue.len() as usize - 1;
         // Not counted as a retransmission in flight (`__tcp_retransmit_skb`).
-        self.resend = Resend::Probe(at);
-        self.probe_retrans = true;
+        self.resend = Resend::Probe(self.queue.len() as usize - 1);
         self.probe_sent(now);
-        Expired::Nothing
     }
 
     /// No probe is sent, because another is on its way or pacing holds it back. The retransmission
     /// timer takes over (`tcp_send_loss_probe`, rearm_timer).
-    pub(crate) fn probe_held(&mut self, now: Time) {
+    pub(super) fn probe_held(&mut self, now: Time) {
         self.pending = Pending::Probe;
         self.rearm(now);
     }
 
     /// The probe is on its way.
-    pub(crate) fn probe_sent(&mut self, now: Time) {
+    pub(super) fn probe_sent(&mut self, now: Time) {
         self.probe_seq = self.next;
         self.sent_now = 0;
         self.pending = Pending::Nothing;

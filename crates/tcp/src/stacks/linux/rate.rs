@@ -32,7 +32,7 @@ struct Told {
 }
 
 /// State of one connection. Times are whole microseconds.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Rates {
     /// One entry for each segment of the retransmission queue.
     sent: VecDeque<Snapshot>,
@@ -45,13 +45,7 @@ pub(super) struct Rates {
 
 impl Rates {
     pub(super) fn new(now: Time) -> Self {
-        Rates {
-            sent: VecDeque::new(),
-            first_sent: now,
-            delivered_at: now,
-            app_limited: 0,
-            told: None,
-        }
+        Rates { first_sent: now, delivered_at: now, ..Rates::default() }
     }
 
     /// Bytes of heap memory, including the value itself.
@@ -105,26 +99,8 @@ impl Machine {
         }
     }
 
-    /// The pacing rate in payload bytes per second. None if segments are not paced.
-    pub(crate) fn pacing(&self) -> Option<u64> {
-        match &self.congestion {
-            Congestion::Bbr(bbr) => Some(bbr.pacing_rate()),
-            _ => None,
-        }
-    }
-
-    /// When pacing allows the next segment (`tcp_wstamp_ns`).
-    pub(crate) fn set_next_send(&mut self, at: Time) {
-        self.next_send = at;
-    }
-
-    /// Pacing allows a segment now (`tcp_pace_kick`).
-    pub(crate) fn on_pace(&mut self) {
-        self.holds_new &= self.rates.is_none();
-    }
-
     /// The application writes, with `unsent` bytes waiting (`tcp_rate_check_app_limited`).
-    pub(crate) fn on_write(&mut self, unsent: u64) {
+    pub(super) fn check_app_limited(&mut self, unsent: u64) {
         let in_flight = self.queue.in_flight();
         let delivered = self.total_delivered();
         if let Some(rates) = &mut self.rates
@@ -212,7 +188,7 @@ impl Machine {
                 State::Loss => Repair::Loss,
                 _ => Repair::Nothing,
             },
-            next_send: self.next_send,
+            next_send: self.pace.next_send(),
         };
         if bbr.on_ack(&mut self.window, &sample) {
             rates.app_limited = delivered + in_flight;
@@ -255,18 +231,18 @@ mod tests {
         let mut machine = machine();
         assert!(rates(&machine).sent.iter().all(|each| each.app_limited));
         let ack = |number| Segment { ack: number, flags: Flags::ACK, ..Segment::default() };
-        machine.on_ack(at(20), &ack(1001), false, false, true);
+        machine.read(at(20), &ack(1001), false, false, true);
         machine.on_new(at(20), 1000, false);
         let newest = rates(&machine).sent.back().unwrap();
         // The SYN and a segment were delivered; the window that it ends began at 0.
         assert_eq!((newest.app_limited, newest.delivered), (false, 2));
         assert_eq!((newest.first_sent, newest.delivered_at), (at(0), at(20)));
         // The application writes again, with nothing unsent: three more are in flight, and it.
-        machine.on_write(0);
+        machine.check_app_limited(0);
         assert_eq!(rates(&machine).app_limited, 2 + 4);
-        machine.on_write(1000);
+        machine.check_app_limited(1000);
         assert_eq!(rates(&machine).app_limited, 2 + 4);
-        machine.on_ack(at(40), &ack(5001), false, false, true);
+        machine.read(at(40), &ack(5001), false, false, true);
         assert_eq!((rates(&machine).app_limited, rates(&machine).first_sent), (6, at(20)));
     }
 
@@ -281,11 +257,11 @@ mod tests {
             sack_count: 1,
             ..Segment::default()
         };
-        machine.on_ack(at(20), &report, false, false, true);
+        machine.read(at(20), &report, false, false, true);
         assert_eq!(rates(&machine).first_sent, at(2));
         assert!(rates(&machine).sent[2].told && machine.delivered == 1);
         let ack = Segment { ack: 3001, flags: Flags::ACK, ..Segment::default() };
-        machine.on_ack(at(21), &ack, false, false, true);
+        machine.read(at(21), &ack, false, false, true);
         // The two before it are older than the newest that was delivered; the first of them tells.
         assert_eq!((rates(&machine).sent.len(), machine.delivered), (1, 3));
         assert_eq!(rates(&machine).delivered_at, at(21));

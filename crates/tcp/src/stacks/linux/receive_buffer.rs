@@ -43,7 +43,7 @@ impl Chunk {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ReceiveBuffer {
     /// Memory (`sk_rcvbuf`), and its maximum; equal if it is fixed.
     size: u64,
@@ -101,16 +101,8 @@ impl ReceiveBuffer {
                 ReceiveWindow::Fixed(window) => window.0.max(1).ilog2().clamp(15, 29) - 15,
             },
             taken: 1,
-            since: Time::ZERO,
             before: threshold.min(first).min(10 * mss),
-            round_trip: 0,
-            last_echo: None,
-            measured: None,
-            early: Vec::new(),
-            early_memory: 0,
-            queued_memory: 0,
-            tail: None,
-            first_end: None,
+            ..ReceiveBuffer::default()
         }
     }
 

@@ -23,7 +23,7 @@ const BUFFER: u64 = 312;
 const LONGEST: Duration = Duration::from_millis(500);
 
 /// The receiver's half.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Acknowledging {
     version: Version,
     clock: Clock,
@@ -71,27 +71,17 @@ impl Acknowledging {
             clock,
             least,
             ato: least,
-            arrived: None,
-            opened: Time::ZERO,
-            round_trip: None,
             min_rto: connection.min_rto,
             rto: clock.ticks_up(connection.initial_rto),
-            quick: 0,
-            duplicate: None,
-            hole: 0,
-            sent: 0,
-            held: 0,
             compressed_until: Time::MAX,
-            alarm: Time::ZERO,
-            refreshed: Time::ZERO,
             window: match version.is_2_6() {
                 true => (4 * connection.mss()).min(connection.receive_window.largest()),
                 false => first_window(connection),
             },
             widest: connection.receive_window.largest(),
             mss: connection.mss(),
-            reported: Reported::default(),
             buffer: (!version.is_2_6()).then(|| ReceiveBuffer::new(connection)),
+            ..Acknowledging::default()
         }
     }
 

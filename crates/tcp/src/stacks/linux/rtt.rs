@@ -7,7 +7,7 @@ use crate::ConnectionParams;
 use forebay_core::Duration;
 
 /// Estimates in units of the version: ticks before 3.15, microseconds since.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Estimator {
     /// One unit.
     unit: Duration,
@@ -29,16 +29,18 @@ impl Estimator {
     pub(super) fn new(connection: &ConnectionParams, clock: Clock, unit: Duration) -> Self {
         Estimator {
             unit,
-            srtt: 0,
-            deviation: 0,
-            greatest: 0,
-            variation: 0,
-            round: 0,
             least: connection.min_rto.as_nanos() / unit.as_nanos(),
             most: connection.max_rto,
             rto: connection.initial_rto,
             clock,
+            ..Estimator::default()
         }
+    }
+
+    /// The handshake gave no sample, because its SYN was sent twice (RFC 6298, section 5.7;
+    /// `tcp_init_metrics`).
+    pub(super) fn forget_lost_syn(&mut self) {
+        self.rto = self.clock.round_up(Duration::from_secs(3)).min(self.most);
     }
 
     /// A sample `rtt`, when data are acknowledged up to `una` and sent up to `next`.

@@ -19,7 +19,7 @@ const DESCRIPTOR: u64 = 256;
 /// `tcp_wmem`'s maximum.
 const LARGEST: u64 = 4_194_304;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SendBuffer {
     mss: u64,
     /// Memory (`sk_sndbuf`), and the estimate of a segment's memory.
@@ -48,16 +48,13 @@ impl SendBuffer {
         let segment = (connection.mtu.0 - 40 + HEADERS).next_power_of_two() + DESCRIPTOR;
         let mut buffer = SendBuffer {
             mss: connection.mss(),
-            size: 0,
             segment,
             end: 1,
             written: 1,
             pushed: 1,
-            marks: VecDeque::new(),
-            sleeps: false,
-            merged: 0,
             window: first_window(connection),
             windows: if site.congestion.facts() == Conduct::BBR { 3 } else { 2 },
+            ..SendBuffer::default()
         };
         buffer.expand(0);
         buffer
@@ -142,13 +139,6 @@ impl SendBuffer {
 }
 
 impl Machine {
-    /// The application's stream now ends at `end`.
-    pub(crate) fn supply(&mut self, end: u64) {
-        if let Some(buffer) = &mut self.buffer {
-            buffer.supply(self.una, end);
-        }
-    }
-
     /// `tcp_check_space`.
     pub(super) fn check_space(&mut self) {
         let (cwnd, out) = (self.window.cwnd, self.queue.in_flight());
@@ -160,7 +150,7 @@ impl Machine {
     }
 
     /// Whether the segment of `len` bytes from `start` on has PSH.
-    pub(crate) fn pushes(&self, start: u64, len: u32) -> bool {
+    pub(super) fn pushes(&self, start: u64, len: u32) -> bool {
         let end = start + u64::from(len);
         self.buffer.as_ref().is_some_and(|buffer| buffer.pushes(start, end))
     }

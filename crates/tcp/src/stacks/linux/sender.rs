@@ -1,64 +1,90 @@
-//! The sender by Linux's rules: sends what [`Machine`] decides.
+//! The connection of a sender by Linux's rules: [`Machine`] decides what is sent, [`Pace`] when.
 
-use super::{Expired, Machine, Version};
-use crate::connection::{Connection, Offered, Opened, Site, Timer};
+use super::{Ack, Machine, Pending, Resend, State};
+use crate::connection::{Connection, Offered, Opened, Timer};
 use crate::pace::{Pace, Source};
 use crate::stacks::Law;
+use crate::state::Info;
 use crate::{Flags, Segment};
 use forebay_core::{Duration, Time};
 
-/// The machine of one sender, and the pace of its segments.
-#[derive(Debug)]
-pub(crate) struct Linux {
-    machine: Machine,
-    pace: Pace,
-    /// A new segment must be sent as a tail loss probe.
-    loss_probe_due: bool,
-}
-
-impl Linux {
-    pub(crate) fn new(version: Version, tick: Duration, site: &Site<'_>) -> Self {
-        let machine = Machine::new(version, tick, site);
-        let source = if machine.pacing().is_some() {
-            Source::Machine
-        } else if machine.foreign().is_some_and(|foreign| foreign.paces()) {
-            Source::Controller
-        } else if site.connection.pacing {
-            Source::Window
-        } else {
-            Source::None
-        };
-        Linux { machine, pace: Pace::new(source, site.now), loss_probe_due: false }
-    }
-
-    /// Copies the machine's timer, and that it reduced the window.
+impl Machine {
+    /// Copies the timer to the connection, and that the window was reduced (`tcp_ecn_queue_cwr`).
     fn follow(&mut self, connection: &mut Connection) {
-        connection.cwr_due |= connection.ecn && self.machine.take_reduced();
-        let deadline = self.machine.deadline();
-        if deadline != Time::MAX {
-            connection.set_timer(Timer::Retransmission, deadline);
+        connection.cwr_due |= connection.ecn && std::mem::take(&mut self.reduced);
+        if self.deadline != Time::MAX {
+            connection.set_timer(Timer::Retransmission, self.deadline);
         } else if connection.timer == Timer::Retransmission {
             connection.set_timer(Timer::Off, Time::MAX);
         }
     }
+
+    /// Reads an acknowledgment that is not below the last one. `widened`: the receiver's window
+    /// grew. `echo`: it is a congestion echo. `more`: there are new data for which the receiver has
+    /// room.
+    pub(super) fn read(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        widened: bool,
+        echo: bool,
+        more: bool,
+    ) {
+        self.holds_new = false;
+        self.begin(now);
+        if let Some(buffer) = &mut self.buffer {
+            buffer.on_window(u64::from(segment.window));
+        }
+        let mut ack = Ack {
+            advanced: segment.ack > self.una,
+            window: widened,
+            echo,
+            frto_highmark_passed: self.frto_highmark == 0 || segment.ack > self.frto_highmark,
+            ..Ack::default()
+        };
+        // The octet of a window probe may be among it.
+        self.next = self.next.max(segment.ack);
+        if self.version.is_2_6() {
+            self.on_ack_2_6(now, segment, &mut ack, more);
+        } else {
+            self.on_ack_6_1(now, segment, &mut ack, more);
+        }
+    }
 }
 
-impl Law for Linux {
+impl Law for Machine {
     fn on_write(&mut self, unsent: u64) {
-        self.machine.on_write(unsent);
+        self.check_app_limited(unsent);
     }
 
     fn syn_deadline(&self, now: Time, times: u8) -> Time {
-        self.machine.expiry(now, self.machine.backed_off(times))
-    }
-
-    fn on_syn_timeout(&mut self) {
-        self.pace.excuse(self.machine.mss);
+        let span = self.estimator.backed_off(times);
+        self.clock.expiry(self.version, now, span, Time::ZERO)
     }
 
     fn open(&mut self, connection: &mut Connection, opened: &Opened) {
-        let (now, sent) = (self.machine.instant(opened.now), self.machine.instant(opened.sent));
-        self.machine.open(now, opened.rtt, sent, opened.timeouts, connection.ecn);
+        let (now, sent) = (self.version.instant(opened.now), self.version.instant(opened.sent));
+        self.congestion.open(connection.ecn);
+        // Since 3.15 a segment that was sent once is timed without timestamps.
+        let timed = !self.version.is_2_6() && opened.timeouts == 0;
+        let rtt = if timed { Some(now.since(sent)) } else { opened.rtt };
+        (self.una, self.next, self.fack) = (1, 1, 1);
+        if let Some(rtt) = rtt {
+            self.estimator.sample(rtt, 1, 1);
+            self.rack.least(rtt);
+        } else if !self.version.is_2_6() {
+            self.estimator.forget_lost_syn();
+        }
+        // tcp_init_transfer; in the Cradle's 2.6 tcp_init_cwnd, which without a loss is not called.
+        match opened.timeouts {
+            0 => {}
+            _ if self.version.is_2_6() => self.window.cwnd = 3.min(self.window.most),
+            1 => {}
+            _ => self.window.cwnd = 1,
+        }
+        self.used_at = now;
+        self.congestion.on_loss_state(now, self.next);
+        self.begin_rates(now, rtt);
     }
 
     fn on_ack(
@@ -71,13 +97,15 @@ impl Law for Linux {
         if segment.ack > connection.una {
             connection.advance(segment.ack);
         }
-        let echo = connection.ecn && segment.flags.has(Flags::ECE);
+        let now = self.version.instant(now);
         let more = connection.has_more();
-        self.machine.set_next_send(self.pace.next_send());
-        let now = self.machine.instant(now);
-        let reduced = self.machine.on_ack(now, segment, offered.widened, echo, more);
-        connection.stats.fast_recoveries += u64::from(reduced.recovery);
-        connection.stats.ecn_reductions += u64::from(reduced.echo);
+        let before = self.state;
+        let echo = connection.ecn && segment.flags.has(Flags::ECE);
+        self.read(now, segment, offered.widened, echo, more);
+        let recovers = self.state == State::Recovery && before != State::Recovery;
+        let echoed = self.state == State::Cwr && self.reduced && echo;
+        connection.stats.fast_recoveries += u64::from(recovers);
+        connection.stats.ecn_reductions += u64::from(echoed);
         if connection.timer == Timer::Persist && connection.una < connection.next {
             connection.timer = Timer::Off;
         }
@@ -85,40 +113,57 @@ impl Law for Linux {
     }
 
     fn on_deadline(&mut self, connection: &mut Connection, now: Time) {
-        if self.machine.awaits_timeout() && !connection.try_again() {
+        // Only expiries of the retransmission timer count towards the limit.
+        if self.pending == Pending::Timeout && !connection.try_again() {
             return;
         }
-        let more = connection.has_more();
-        let now = self.machine.instant(now);
-        match self.machine.on_deadline(now, more) {
-            Expired::Nothing => {}
-            Expired::Timeout => {
+        let now = self.version.instant(now);
+        self.begin(now);
+        match std::mem::replace(&mut self.pending, Pending::Nothing) {
+            Pending::Nothing => {}
+            Pending::Timeout => {
+                self.holds_new = true;
+                if self.version.is_2_6() {
+                    self.on_timeout_2_6(now);
+                } else {
+                    self.on_timeout_6_1(now);
+                }
+                self.resend = Resend::Forced(0);
+                self.retransmits += 1;
+                self.estimator.back_off();
+                self.set_timer(now, Pending::Timeout, self.estimator.rto());
                 connection.stats.timeouts += 1;
-                self.pace.excuse(self.machine.mss);
                 connection.cwr_due = connection.ecn;
+                self.pace.excuse(self.mss);
             }
-            Expired::ProbeNew => self.loss_probe_due = true,
+            Pending::Probe => self.send_probe(now, connection.has_more()),
+            Pending::Reordering => {
+                self.holds_new = true;
+                self.on_reordering_timeout(now);
+            }
         }
         self.follow(connection);
     }
 
     fn poll(&mut self, connection: &mut Connection, now: Time, segment: &mut Segment) -> bool {
-        let at = self.machine.instant(now);
-        let quantum = || self.machine.foreign().map_or(0, |foreign| foreign.quantum());
-        let held = self.pace.held(now, quantum, self.machine.mss);
+        let at = self.version.instant(now);
+        let Machine { pace, congestion, mss, .. } = self;
+        let held = pace.held(now, || congestion.foreign().map_or(0, |own| own.quantum()), *mss);
         if held && std::mem::take(&mut self.loss_probe_due) {
-            self.machine.probe_held(at);
+            self.probe_held(at);
             self.follow(connection);
         }
         if held && self.pace.source() == Source::Window {
             return false;
         }
-        self.machine.supply(connection.end);
+        if let Some(buffer) = &mut self.buffer {
+            buffer.supply(self.una, connection.end);
+        }
         loop {
             let more = connection.has_more();
-            if let Some((seq, len, fin)) = self.machine.next_resend(at, more, held) {
+            if let Some((seq, len, fin)) = self.next_resend(at, more, held) {
                 connection.stats.retransmissions += 1;
-                let pushed = self.machine.pushes(seq, len);
+                let pushed = self.pushes(seq, len);
                 self.follow(connection);
                 let flags = Flags::ACK.with_if(fin, Flags::FIN).with_if(pushed, Flags::PSH);
                 connection.emit(now, seq, len, flags, segment);
@@ -127,22 +172,21 @@ impl Law for Linux {
             }
             let probe = std::mem::take(&mut self.loss_probe_due);
             if !held
-                && (probe || self.machine.lets_new())
+                && (probe || self.lets_new())
                 && let Some(len) = connection.new_len(connection.probe_due)
             {
                 connection.send_new(now, len, segment);
                 self.on_sent(connection, now, segment);
-                let pushed = self.machine.pushes(segment.seq, segment.len);
+                let pushed = self.pushes(segment.seq, segment.len);
                 segment.flags = segment.flags.with_if(pushed, Flags::PSH);
-                let fin = segment.flags.has(Flags::FIN);
-                self.machine.on_new(at, segment.len, fin);
+                self.on_new(at, segment.len, segment.flags.has(Flags::FIN));
                 if probe {
-                    self.machine.probe_sent(at);
+                    self.probe_sent(at);
                 }
                 self.follow(connection);
                 return true;
             }
-            if !self.machine.settled(at, more) {
+            if !self.settled(at, more) {
                 self.follow(connection);
                 return false;
             }
@@ -153,21 +197,23 @@ impl Law for Linux {
         if segment.len == 0 {
             return;
         }
-        let (machine, srtt) = (&self.machine, self.machine.srtt());
-        let rate = match self.pace.source() {
-            Source::None => return,
-            Source::Machine => {
-                let rate = machine.pacing().unwrap_or_default();
-                return self.pace.sent_by_machine(now, segment.len, rate);
+        let srtt = self.estimator.srtt();
+        let rate = match (self.pace.source(), &self.congestion) {
+            (Source::None, _) => return,
+            (Source::Machine, congestion) => {
+                return self.pace.sent_by_machine(now, segment.len, congestion.rate());
             }
-            Source::Controller => machine.foreign().and_then(|foreign| foreign.rate(srtt)),
-            Source::Window => Pace::of_window(machine.cwnd(), machine.ssthresh(), srtt),
+            (Source::Controller, congestion) => {
+                congestion.foreign().and_then(|foreign| foreign.rate(srtt))
+            }
+            (Source::Window, _) => Pace::of_window(self.cwnd(), self.ssthresh(), srtt),
         };
         self.pace.sent(now, segment, rate);
     }
 
+    /// Pacing allows a segment now (`tcp_pace_kick`).
     fn on_pace(&mut self) {
-        self.machine.on_pace();
+        self.holds_new &= self.rates.is_none();
     }
 
     fn pace_deadline(&self) -> Time {
@@ -179,40 +225,36 @@ impl Law for Linux {
     }
 
     fn backed_off(&self, times: u8) -> Duration {
-        self.machine.backed_off(times)
+        self.estimator.backed_off(times)
     }
 
-    fn in_flight(&self, _connection: &Connection) -> u64 {
-        self.machine.in_flight()
-    }
-
-    fn phase(&self) -> &'static str {
-        self.machine.state()
-    }
-
-    fn cwnd(&self) -> u64 {
-        self.machine.cwnd()
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.machine.ssthresh()
-    }
-
-    fn srtt(&self) -> Option<Duration> {
-        self.machine.srtt()
-    }
-
-    fn rto(&self) -> Duration {
-        self.machine.rto()
+    fn info(&self, _connection: &Connection) -> Info {
+        Info {
+            cwnd: self.cwnd(),
+            ssthresh: self.ssthresh(),
+            srtt: self.estimator.srtt(),
+            rto: self.estimator.rto(),
+            in_flight: u64::from(self.queue.in_flight()) * self.mss,
+            // The names of `ss` and of the kernel's own traces.
+            phase: match self.state {
+                State::Open => "Open",
+                State::Disorder => "Disorder",
+                State::Cwr => "CWR",
+                State::Recovery => "Recovery",
+                State::Loss => "Loss",
+            },
+        }
     }
 
     fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        if let Some(foreign) = self.machine.foreign() {
+        if let Some(foreign) = self.congestion.foreign() {
             foreign.probe(out);
         }
     }
 
     fn heap(&self) -> usize {
-        self.machine.heap()
+        let buffer = self.buffer.as_ref().map_or(0, |buffer| buffer.heap());
+        let rates = self.rates.as_ref().map_or(0, |rates| rates.heap());
+        self.queue.heap() + self.congestion.heap() + buffer + rates
     }
 }

@@ -4,11 +4,12 @@ use crate::connection::Habits;
 use forebay_core::Time;
 
 /// A version of Linux.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Version {
     Linux2_6_18,
     Linux2_6_26,
+    #[default]
     Linux6_1,
 }
 

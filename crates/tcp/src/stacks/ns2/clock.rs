@@ -3,7 +3,7 @@
 use crate::ConnectionParams;
 use forebay_core::{Duration, Time};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Clock {
     /// In nanoseconds.
     tick: u64,
@@ -25,13 +25,11 @@ impl Clock {
     pub(super) fn new(connection: &ConnectionParams, tick: Duration) -> Self {
         Clock {
             tick: tick.as_nanos(),
-            srtt: 0,
-            variation: 0,
             timeout: connection.initial_rto,
             backoff: 1,
             minimum: connection.min_rto,
             maximum: connection.max_rto,
-            timed: None,
+            ..Clock::default()
         }
     }
 

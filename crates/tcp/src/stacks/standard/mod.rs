@@ -20,10 +20,11 @@ use super::watch::Watch;
 use crate::accecn::{Feedback, News};
 use crate::congestion::{
     AckSample, CongestionControl, CongestionController, CongestionEvent, CongestionKind, Delivery,
-    Window, real,
+    Role, Window, real,
 };
 use crate::connection::{Connection, Offered, Opened, Site, Timer};
 use crate::pace::{Pace, Source};
+use crate::state::Info;
 use crate::{ConnectionParams, Flags, LossRecovery, Segment};
 use forebay_core::{Duration, Time, fetch};
 use recovery::{Phase, Progress, Recovery, Repair};
@@ -32,10 +33,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How the window comes down to its threshold during recovery with SACK.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reduction {
     /// At once (RFC 6675).
+    #[default]
     AtOnce,
     /// Proportional rate reduction (RFC 6937).
     Proportional,
@@ -136,7 +138,8 @@ impl Standard {
                 _ => Feedback::None,
             });
         }
-        let source = match (controller.paces(), connection.pacing) {
+        let Role { attention, governs, paces } = controller.role();
+        let source = match (paces, connection.pacing) {
             (true, _) => Source::Controller,
             (false, true) => Source::Window,
             (false, false) => Source::None,
@@ -145,9 +148,9 @@ impl Standard {
             window: Window::new(connection, params.growth_per_ack),
             rtt: RttEstimator::new(connection, params.clock_granularity),
             timed: TimedSegments::default(),
-            governed: controller.governs(),
+            governed: governs,
             slow_start_after_idle: connection.slow_start_after_idle,
-            watch: Watch::new(controller.attention()),
+            watch: Watch::new(attention),
             pace: Pace::new(source, site.now),
             recovery: Recovery::new(connection.recovery, params),
             controller,
@@ -168,6 +171,11 @@ impl Standard {
         connection: &ConnectionParams,
     ) -> bool {
         self.controller.retune(&mut self.window, &mut *control.start(connection))
+    }
+
+    #[inline]
+    fn in_flight(&self, connection: &Connection) -> u64 {
+        self.recovery.in_flight(connection.outstanding(), self.window.mss)
     }
 
     /// What is in flight, if there is a watch.
@@ -233,7 +241,6 @@ impl Standard {
         segment: &Segment,
         progress: &Progress,
         news: &News,
-        rtt: Option<Duration>,
         before: u64,
     ) {
         let Some(mut watch) = self.watch.take() else { return };
@@ -251,7 +258,6 @@ impl Standard {
             prior_in_flight: before,
             in_flight: self.in_flight(connection),
             round_end: watch.round_end(connection.una, connection.next),
-            rtt,
             srtt: self.rtt.srtt(),
             limited: connection.limited,
             repairing: self.recovery.phase != Phase::Open,
@@ -551,7 +557,7 @@ impl Law for Standard {
             if progress.acked > 0 { self.on_progress(connection, now, segment) } else { None };
         let news = self.read_marks(connection, segment, &progress);
         if let Some(before) = before {
-            self.tell(connection, now, segment, &progress, &news, rtt, before);
+            self.tell(connection, now, segment, &progress, &news, before);
         }
         let cwnd = self.window.cwnd;
         self.react(connection, now, segment, &progress, news.marks, rtt);
@@ -621,36 +627,20 @@ impl Law for Standard {
         self.pace.deadline()
     }
 
-    #[inline]
-    fn in_flight(&self, connection: &Connection) -> u64 {
-        self.recovery.in_flight(connection.outstanding(), self.window.mss)
-    }
-
-    fn phase(&self) -> &'static str {
-        match self.recovery.phase {
-            Phase::Open => "Open",
-            Phase::Fast => "Fast",
-            Phase::Timeout => "Timeout",
-            Phase::Probing => "Probing",
+    fn info(&self, connection: &Connection) -> Info {
+        Info {
+            cwnd: self.window.cwnd,
+            ssthresh: self.window.ssthresh,
+            srtt: self.rtt.srtt(),
+            rto: self.rtt.rto(),
+            in_flight: self.in_flight(connection),
+            phase: match self.recovery.phase {
+                Phase::Open => "Open",
+                Phase::Fast => "Fast",
+                Phase::Timeout => "Timeout",
+                Phase::Probing => "Probing",
+            },
         }
-    }
-
-    fn cwnd(&self) -> u64 {
-        self.window.cwnd
-    }
-
-    fn ssthresh(&self) -> u64 {
-        self.window.ssthresh
-    }
-
-    #[inline]
-    fn srtt(&self) -> Option<Duration> {
-        self.rtt.srtt()
-    }
-
-    #[inline]
-    fn rto(&self) -> Duration {
-        self.rtt.rto()
     }
 
     fn backed_off(&self, times: u8) -> Duration {

@@ -8,9 +8,10 @@ use crate::{LossRecovery, Segment};
 use forebay_core::fetch;
 
 /// The phase of loss recovery.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Phase {
     /// No loss is being repaired.
+    #[default]
     Open,
     /// Fast recovery (RFC 5681, 6582, 6675).
     Fast,
@@ -69,7 +70,7 @@ impl Prr {
 }
 
 /// State of loss recovery.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(C)]
 pub(super) struct Recovery {
     duplicates: u32,
@@ -105,20 +106,12 @@ impl Recovery {
 
     pub(super) fn new(kind: LossRecovery, params: &StandardParams) -> Self {
         Recovery {
-            phase: Phase::Open,
-            retransmit_head: false,
             kind,
             limited_transmit: params.limited_transmit,
-            partial_seen: false,
-            rescue: 0,
-            duplicates: 0,
-            recover: 0,
-            board: Scoreboard::default(),
             reduction: params.reduction,
             holes_first: params.repair_order == RepairOrder::HolesFirst,
             frto: probes_after_timeout(kind, params),
-            released: false,
-            reducing: None,
+            ..Recovery::default()
         }
     }
 

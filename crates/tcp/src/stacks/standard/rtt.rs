@@ -8,7 +8,7 @@ use forebay_core::{Duration, Time, fetch};
 const TIMED: usize = 8;
 
 /// SRTT, RTTVAR and RTO (RFC 6298, section 2).
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RttEstimator {
     /// Nanoseconds; meaningless before the first sample.
     srtt: f64,
@@ -26,15 +26,12 @@ pub(super) struct RttEstimator {
 impl RttEstimator {
     pub(super) fn new(connection: &ConnectionParams, granularity: Option<Duration>) -> Self {
         RttEstimator {
-            srtt: 0.0,
-            variation: 0.0,
-            sampled: false,
-            backoff: 0,
             // (2.1) Before the first measurement.
             rto: connection.initial_rto,
             granularity: granularity.map_or(1000.0, |g| g.as_nanos() as f64),
             minimum: connection.min_rto,
             maximum: connection.max_rto,
+            ..RttEstimator::default()
         }
     }
 

@@ -16,7 +16,7 @@ use crate::stacks::linux::{Clock, Version};
 use forebay_core::{Duration, Time};
 
 /// State of CUBIC. Windows are in segments, times in ticks unless noted.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Cubic {
     pub(super) version: Version,
     pub(super) clock: Clock,
@@ -62,18 +62,9 @@ impl Cubic {
         Cubic {
             version,
             clock,
-            every: 0,
-            last_max: 0,
-            lost: false,
-            found: (0, 0),
-            origin: 0,
-            k: 0,
-            min_rtt: None,
-            epoch: None,
-            acks: 0,
-            reno: 0,
             ratio: 2 << Self::RATIO_SHIFT,
             hystart: hystart.then(HyStart::default),
+            ..Cubic::default()
         }
     }
 

@@ -10,7 +10,7 @@ use super::Cwnd;
 use crate::Segment;
 use crate::accecn::Feedback;
 use crate::congestion::{
-    AckSample, CongestionController, CongestionEvent, CongestionKind, Delivery, RateSample, Window,
+    AckSample, CongestionController, CongestionEvent, CongestionKind, Delivery, Role, Window,
 };
 use crate::connection::Site;
 use crate::stacks::watch::Watch;
@@ -21,39 +21,13 @@ use forebay_core::{Duration, Rate, Time};
 pub(crate) struct Foreign {
     controller: Box<dyn CongestionController>,
     window: Window,
-    governs: bool,
+    role: Role,
     /// For a controller with attention.
     watch: Option<Box<Watch>>,
     /// What the next reduction is for.
     event: CongestionEvent,
     /// Bytes in flight before the present acknowledgment.
     before: u64,
-}
-
-/// What the sender knows at the end of an acknowledgment.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Known<'a> {
-    pub(crate) now: Time,
-    pub(crate) segment: &'a Segment,
-    /// SND.UNA before it, and SND.NXT.
-    pub(crate) una: u64,
-    pub(crate) next: u64,
-    /// Segments newly delivered.
-    pub(crate) delivered: u32,
-    pub(crate) echo: bool,
-    pub(crate) rtt: Option<Duration>,
-    pub(crate) srtt: Option<Duration>,
-    /// Segments in flight.
-    pub(crate) in_flight: u32,
-    /// Whether the window limits the sender.
-    pub(crate) limited: bool,
-    /// Whether losses are being repaired, and whether after a timeout.
-    pub(crate) repairing: bool,
-    /// Whether the window is coming down to its threshold.
-    pub(crate) reducing: bool,
-    pub(crate) after_timeout: bool,
-    /// When pacing allows the next segment.
-    pub(crate) next_send: Time,
 }
 
 impl Foreign {
@@ -65,20 +39,16 @@ impl Foreign {
         }
         Foreign {
             window: Window::new(site.connection, None),
-            governs: controller.governs(),
-            watch: Watch::new(controller.attention()),
+            role: controller.role(),
+            watch: Watch::new(controller.role().attention),
             event: CongestionEvent { now: site.now, kind: CongestionKind::Loss, flight: 0 },
             before: 0,
             controller,
         }
     }
 
-    pub(crate) fn governs(&self) -> bool {
-        self.governs
-    }
-
-    pub(crate) fn paces(&self) -> bool {
-        self.controller.paces()
+    pub(crate) fn role(&self) -> Role {
+        self.role
     }
 
     pub(crate) fn quantum(&self) -> u64 {
@@ -130,7 +100,7 @@ impl Foreign {
     /// The threshold after a reduction begins.
     pub(super) fn ssthresh(&mut self, cwnd: &Cwnd) -> u32 {
         let mut copy = *cwnd;
-        let (event, governs) = (self.event, self.governs);
+        let (event, governs) = (self.event, self.role.governs);
         self.with(&mut copy, |controller, window| {
             let before = window.cwnd;
             let flight = event.flight.min(before);
@@ -181,67 +151,37 @@ impl Foreign {
         }
     }
 
-    /// An acknowledgment has been read.
-    pub(crate) fn on_ack(&mut self, cwnd: &mut Cwnd, known: &Known<'_>) {
-        let acked = known.segment.ack - known.una;
+    /// An acknowledgment has been read. What the watch knows of it is added to `delivery`. `grows`:
+    /// it acknowledges data outside a reduction.
+    pub(crate) fn on_ack(
+        &mut self,
+        cwnd: &mut Cwnd,
+        segment: &Segment,
+        sample: &AckSample,
+        mut delivery: Delivery,
+        grows: bool,
+    ) {
         if let Some(mut watch) = self.watch.take() {
-            let rate = watch.on_ack(known.now, known.segment, known.next);
-            self.tell(cwnd, known, acked, &mut watch, rate);
+            delivery.prior_in_flight = self.before;
+            delivery.rate = watch.on_ack(sample.now, segment, sample.sent);
+            delivery.round_end = watch.round_end(sample.ack, sample.sent);
+            self.with(cwnd, |controller, window| controller.on_delivery(window, &delivery));
+            if self.controller.understates() {
+                watch.on_idle(delivery.in_flight);
+            }
             self.watch = Some(watch);
         }
-        if acked == 0 || known.echo || known.reducing {
+        if !grows {
             return;
         }
-        let sample = AckSample {
-            now: known.now,
-            acked,
-            ack: known.segment.ack,
-            sent: known.next,
-            rtt: known.rtt,
-            srtt: known.srtt,
-            one_way: known.segment.one_way_delay(Duration::from_millis(1)),
-            limited: known.limited,
-            after_timeout: known.after_timeout,
-        };
-        let governs = self.governs;
+        let governs = self.role.governs;
         self.with(cwnd, |controller, window| {
             let before = window.cwnd;
-            controller.on_ack(window, &sample);
+            controller.on_ack(window, sample);
             if governs {
                 window.cwnd = before;
             }
         });
-    }
-
-    fn tell(
-        &mut self,
-        cwnd: &mut Cwnd,
-        known: &Known<'_>,
-        acked: u64,
-        watch: &mut Watch,
-        rate: Option<RateSample>,
-    ) {
-        let in_flight = u64::from(known.in_flight) * self.window.mss;
-        let delivery = Delivery {
-            now: known.now,
-            acked,
-            delivered: u64::from(known.delivered) * self.window.mss,
-            marked: if known.echo { acked } else { 0 },
-            echo: known.echo,
-            prior_in_flight: self.before,
-            in_flight,
-            round_end: watch.round_end(known.segment.ack, known.next),
-            rtt: known.rtt,
-            srtt: known.srtt,
-            limited: known.limited,
-            repairing: known.repairing,
-            next_send: known.next_send,
-            rate,
-        };
-        self.with(cwnd, |controller, window| controller.on_delivery(window, &delivery));
-        if self.controller.understates() {
-            watch.on_idle(in_flight);
-        }
     }
 
     pub(crate) fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {

@@ -18,10 +18,10 @@ use forebay_core::{Duration, Time};
 pub(super) use bbr::Bbr;
 pub(super) use cubic::Cubic;
 use dctcp::Dctcp;
-pub(super) use foreign::{Foreign, Known};
+pub(super) use foreign::Foreign;
 
 /// The window, in segments.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cwnd {
     pub(crate) cwnd: u32,
     pub(crate) ssthresh: u32,
@@ -116,8 +116,9 @@ pub(crate) struct Delivered {
 }
 
 /// Linux's own congestion controls, and others in their place.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) enum Congestion {
+    #[default]
     Reno,
     Cubic(Box<Cubic>),
     Dctcp(Box<Dctcp>),
@@ -154,8 +155,32 @@ impl Congestion {
     pub(crate) fn governs(&self) -> bool {
         match self {
             Congestion::Bbr(_) => true,
-            Congestion::Foreign(foreign) => foreign.governs(),
+            Congestion::Foreign(foreign) => foreign.role().governs,
             _ => false,
+        }
+    }
+
+    /// The control, if it is not one of Linux's own.
+    pub(crate) fn foreign(&self) -> Option<&Foreign> {
+        match self {
+            Congestion::Foreign(foreign) => Some(foreign),
+            _ => None,
+        }
+    }
+
+    /// The same, mutable.
+    pub(crate) fn foreign_mut(&mut self) -> Option<&mut Foreign> {
+        match self {
+            Congestion::Foreign(foreign) => Some(foreign),
+            _ => None,
+        }
+    }
+
+    /// The pacing rate of Linux's own BBR, in payload bytes per second.
+    pub(crate) fn rate(&self) -> u64 {
+        match self {
+            Congestion::Bbr(bbr) => bbr.pacing_rate(),
+            _ => 0,
         }
     }
 
@@ -204,7 +229,7 @@ impl Congestion {
                 bbr.on_undo();
                 window.cwnd
             }
-            Congestion::Foreign(foreign) if foreign.governs() => window.cwnd,
+            Congestion::Foreign(foreign) if foreign.role().governs => window.cwnd,
             _ if !version.is_2_6() => prior,
             Congestion::Cubic(cubic) => cubic.last_max,
             Congestion::Reno | Congestion::Foreign(_) => 2 * window.ssthresh,
