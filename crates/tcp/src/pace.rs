@@ -95,6 +95,7 @@ impl Pace {
     /// `payload` bytes leave at `now` from Linux's machine, at `rate` bytes per second
     /// (`tcp_update_skb_after_send`). After a segment that left late, the next one follows sooner.
     pub(crate) fn sent_by_machine(&mut self, now: Time, payload: u32, rate: u64) {
+        self.burst = self.burst.saturating_sub(payload);
         let late = now.since(self.until);
         self.until = self.until.max(now);
         if self.unpaced > 0 {

@@ -5,6 +5,7 @@ use forebay_core::config::require;
 use forebay_core::{Bytes, ConfigError, Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// How losses are found and repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
@@ -127,19 +128,10 @@ impl ConnectionParams {
         self.mtu.0.saturating_sub(if self.timestamps { 52 } else { 40 })
     }
 
-    /// Whether the option called `field`, which a stack may lack, is in use.
+    /// Whether the option called `field` is in use: it is set, and neither false nor zero.
     pub(crate) fn uses(&self, field: &str) -> bool {
-        match field {
-            "accurate_ecn" => self.accurate_ecn,
-            "ecn" => self.ecn,
-            "hystart" => self.hystart,
-            "max_window" => self.max_window.is_some(),
-            "pacing" => self.pacing,
-            "quick_acks" => self.quick_acks > 0,
-            "slow_start_after_idle" => self.slow_start_after_idle,
-            "timestamps" => self.timestamps,
-            _ => unreachable!("not an option that a stack may lack: {field}"),
-        }
+        let params = serde_json::to_value(self).expect("parameters are plain data");
+        ![&Value::Null, &false.into(), &0.into()].contains(&&params[field])
     }
 
     /// Checks every field.

@@ -55,57 +55,32 @@ impl RangeSet {
             }
             _ => {}
         }
-        let mut first = self.ranges.len();
-        while first > 0 && self.ranges[first - 1].1 >= start {
-            first -= 1;
-        }
-        let mut merged = (start, end);
-        let mut from = start;
-        let mut last = first;
-        while let Some(&(low, high)) = self.ranges.get(last) {
-            if low > end {
-                break;
-            }
+        let first = self.ranges.partition_point(|range| range.1 < start);
+        let last = first + self.ranges[first..].partition_point(|range| range.0 <= end);
+        let (mut merged, mut from) = ((start, end), start);
+        for &(low, high) in &self.ranges[first..last] {
             if from < low {
                 added(from, low);
             }
             from = from.max(high);
             merged = (merged.0.min(low), merged.1.max(high));
-            last += 1;
         }
         if from < end {
             added(from, end);
         }
-        if first == last {
-            self.ranges.insert(first, merged);
-        } else {
-            self.ranges[first] = merged;
-            // Mostly it is one that grows.
-            if last > first + 1 {
-                self.ranges.drain(first + 1..last);
-            }
-        }
+        self.ranges.splice(first..last, [merged]);
         merged
     }
 
     /// Removes everything below `offset`. Returns the number of bytes removed.
     pub(crate) fn remove_below(&mut self, offset: u64) -> u64 {
-        let mut removed = 0;
-        let mut whole = 0;
-        for range in &mut self.ranges {
-            if range.1 <= offset {
-                removed += range.1 - range.0;
-                whole += 1;
-            } else {
-                if range.0 < offset {
-                    removed += offset - range.0;
-                    range.0 = offset;
-                }
-                break;
-            }
-        }
-        if whole > 0 {
-            self.ranges.drain(..whole);
+        let whole = self.ranges.partition_point(|range| range.1 <= offset);
+        let mut removed = self.ranges.drain(..whole).map(|range| range.1 - range.0).sum();
+        if let Some(range) = self.ranges.first_mut()
+            && range.0 < offset
+        {
+            removed += offset - range.0;
+            range.0 = offset;
         }
         removed
     }

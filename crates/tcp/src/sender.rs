@@ -3,7 +3,7 @@
 mod view;
 
 use crate::accecn::Feedback;
-use crate::connection::{Connection, Site, Timer};
+use crate::connection::{Connection, FOREVER, Site, Timer};
 use crate::stacks::{AnyLaw, Law};
 use crate::{Config, Flags, Segment, State};
 use forebay_core::{Ecn, Time};
@@ -44,19 +44,20 @@ impl Sender {
     /// # Panics
     /// In debug builds, after [`Sender::close`].
     pub fn write(&mut self, bytes: u64) {
-        self.law.get_mut().on_write(self.connection.end.saturating_sub(self.connection.next));
-        self.connection.write(bytes);
+        let connection = &mut self.connection;
+        debug_assert!(!connection.closed, "nothing can be written after close");
+        self.law.get_mut().on_write(connection.end.saturating_sub(connection.next));
+        connection.end = connection.end.saturating_add(bytes).min(FOREVER);
     }
 
     /// Makes the stream endless.
     pub fn write_forever(&mut self) {
-        self.law.get_mut().on_write(self.connection.end.saturating_sub(self.connection.next));
-        self.connection.write_forever();
+        self.write(FOREVER);
     }
 
     /// Whether the stream has no end.
     pub fn is_endless(&self) -> bool {
-        self.connection.is_endless()
+        self.connection.end == FOREVER
     }
 
     /// Ends the stream: a FIN follows the last byte written.
@@ -114,9 +115,6 @@ impl Sender {
             _ => return false,
         }
         let Sender { connection, law } = self;
-        if !connection.plain {
-            law.get_mut().release();
-        }
         let sent = match law {
             AnyLaw::Standard(law) => law.poll(connection, now, segment),
             AnyLaw::Other(law) => law.poll(connection, now, segment),
@@ -149,7 +147,6 @@ impl Sender {
             connection.send_syn(now, deadline, segment);
             return true;
         }
-        law.get_mut().release();
         let first = connection.acknowledges_first();
         if first {
             connection.emit(now, connection.next, 0, Flags::ACK, segment);
@@ -194,7 +191,6 @@ impl Sender {
             Timer::Retransmission => {
                 connection.stats.timeouts += 1;
                 connection.handshake_due = true;
-                law.get_mut().on_syn_timeout();
                 let deadline = law.get().syn_deadline(now, connection.retries.min(32) as u8);
                 connection.set_timer(Timer::Retransmission, deadline);
             }

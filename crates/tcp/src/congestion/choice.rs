@@ -96,18 +96,10 @@ impl CongestionControl {
 
     /// Checks that a connection has what it needs.
     pub(crate) fn check(&self, connection: &ConnectionParams) -> Result<(), ConfigError> {
-        let name = self.name();
-        let (has, message) = match self.facts().needs {
-            Needs::Nothing => return Ok(()),
-            Needs::Timestamps => {
-                (connection.timestamps, "measures delays by timestamps; set timestamps = true")
-            }
-            Needs::EveryMark => (connection.ecn, "counts marks; set ecn = true"),
-            Needs::AccurateEcn => (
-                connection.ecn && connection.accurate_ecn,
-                "needs accurate feedback; set ecn = true and accurate_ecn = true",
-            ),
-        };
-        require(has, "congestion", || format!("{name:?} {message}"))
+        let needed = self.facts().needs.fields();
+        require(needed.iter().all(|field| connection.uses(field)), "congestion", || {
+            let needed: Vec<_> = needed.iter().map(|field| format!("{field} = true")).collect();
+            format!("{:?} works only with {}", self.name(), needed.join(" and "))
+        })
     }
 }

@@ -22,7 +22,7 @@ pub(crate) enum Timer {
 }
 
 /// Length of a stream without end. There is as much room again above it, so sums cannot overflow.
-const FOREVER: u64 = u64::MAX >> 2;
+pub(crate) const FOREVER: u64 = u64::MAX >> 2;
 
 /// State that every stack's sender has.
 ///
@@ -134,22 +134,6 @@ impl Connection {
     #[inline]
     pub(crate) fn mss(&self) -> u64 {
         u64::from(self.mss)
-    }
-
-    /// Adds `bytes` to the stream.
-    pub(crate) fn write(&mut self, bytes: u64) {
-        debug_assert!(!self.closed, "nothing can be written after close");
-        self.end = self.end.saturating_add(bytes).min(FOREVER);
-    }
-
-    /// Makes the stream endless.
-    pub(crate) fn write_forever(&mut self) {
-        self.write(FOREVER);
-    }
-
-    /// Whether the stream has no end.
-    pub(crate) fn is_endless(&self) -> bool {
-        self.end == FOREVER
     }
 
     /// Ends the stream: a FIN follows the last byte written.

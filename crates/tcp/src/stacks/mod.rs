@@ -56,9 +56,6 @@ pub(crate) trait Law: fmt::Debug + Send {
     /// The deadline that it set has come.
     fn on_deadline(&mut self, connection: &mut Connection, now: Time);
 
-    /// The timer of the SYN expired.
-    fn on_syn_timeout(&mut self) {}
-
     /// When a SYN that is sent now is sent again, if it was sent `times` before.
     fn syn_deadline(&self, now: Time, times: u8) -> Time {
         now + self.backed_off(times)
@@ -71,9 +68,6 @@ pub(crate) trait Law: fmt::Debug + Send {
     fn pace_deadline(&self) -> Time {
         Time::MAX
     }
-
-    /// No segment waits for the pace any more.
-    fn release(&mut self) {}
 
     /// The timeout for window probes after `times` expiries.
     fn backed_off(&self, times: u8) -> Duration;

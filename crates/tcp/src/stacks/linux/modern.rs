@@ -102,10 +102,19 @@ impl Machine {
         }
     }
 
+    /// Tells a control that Linux does not have what the next reduction is for, if not for a loss.
+    fn because(&mut self, kind: CongestionKind) {
+        if let Some(foreign) = self.congestion.foreign_mut() {
+            foreign.because(kind);
+        }
+    }
+
     /// `tcp_in_ack_event`.
     fn tell_delivered(&mut self) {
         let Machine { una, next, delivered, delivered_marked, .. } = *self;
-        self.congestion.on_ack(&Delivered { una, next, all: delivered, marked: delivered_marked });
+        if let Some(dctcp) = self.congestion.dctcp() {
+            dctcp.on_ack(&Delivered { una, next, all: delivered, marked: delivered_marked });
+        }
     }
 
     /// Removes what was acknowledged from the queue (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
@@ -195,7 +204,9 @@ impl Machine {
             pacing_rate: self.pacing_rate(),
             paced: self.paced,
         };
-        self.congestion.measure(&mut self.window, &measured);
+        if let Congestion::Cubic(cubic) = &mut self.congestion {
+            cubic.measure(&mut self.window, &measured);
+        }
     }
 
     /// `tcp_update_pacing_rate`, in bytes per second.
@@ -314,7 +325,9 @@ impl Machine {
             self.begin_reduction();
         }
         if self.state != State::Recovery {
-            self.congestion.on_loss(&mut self.window);
+            if let Some(dctcp) = self.congestion.dctcp() {
+                dctcp.on_loss(&mut self.window);
+            }
         }
         self.state = State::Recovery;
     }
@@ -373,7 +386,7 @@ impl Machine {
         self.prior_ssthresh = 0;
         if self.state < State::Cwr {
             self.undo_marker = 0;
-            self.congestion.because(CongestionKind::Ecn);
+            self.because(CongestionKind::Ecn);
             self.begin_reduction();
             if self.version.is_2_6() {
                 self.window.cwnd = self.window.cwnd.min(self.queue.in_flight() + 1);
@@ -485,7 +498,9 @@ impl Machine {
             return false;
         }
         self.undo_6_1(true);
-        self.congestion.on_spurious(&mut self.window);
+        if let Some(foreign) = self.congestion.foreign_mut() {
+            foreign.with(&mut self.window, |controller, window| controller.on_spurious(window));
+        }
         self.retransmits = 0;
         self.state = State::Open;
         true
@@ -535,15 +550,19 @@ impl Machine {
             }
             self.lose(at);
         }
-        self.congestion.because(CongestionKind::Timeout);
+        self.because(CongestionKind::Timeout);
         if self.begins_reduction() {
             self.prior_ssthresh = self.current_ssthresh();
             self.prior_cwnd = self.window.cwnd;
             self.window.ssthresh = self.congestion.ssthresh(&self.window);
-            self.congestion.on_loss(&mut self.window);
+            if let Some(dctcp) = self.congestion.dctcp() {
+                dctcp.on_loss(&mut self.window);
+            }
             self.begin_undo();
-        } else {
-            self.congestion.on_repeated_timeout(&mut self.window);
+        } else if let Some(foreign) = self.congestion.foreign_mut() {
+            foreign.with(&mut self.window, |controller, window| {
+                controller.on_repeated_timeout(window)
+            });
         }
         self.window.cwnd = match self.congestion.foreign() {
             Some(foreign) if foreign.role().governs => foreign.segments(),

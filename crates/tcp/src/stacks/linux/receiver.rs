@@ -92,7 +92,8 @@ impl Acknowledging {
 
     /// Bytes of heap memory, including the value itself.
     pub(crate) fn heap(&self) -> usize {
-        size_of::<Self>() + self.buffer.as_ref().map_or(0, ReceiveBuffer::heap)
+        let buffer = self.buffer.as_ref().map_or(0, ReceiveBuffer::heap);
+        size_of::<Self>() + self.reported.heap() + buffer
     }
 
     /// Memory and window of 6.1.

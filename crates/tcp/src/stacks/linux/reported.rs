@@ -11,8 +11,7 @@ const EXPECTED: usize = 2;
 /// Blocks, the newest first.
 #[derive(Debug, Default)]
 pub(crate) struct Reported {
-    blocks: [(u64, u64); MOST],
-    count: usize,
+    blocks: Vec<(u64, u64)>,
 }
 
 fn touch(a: (u64, u64), b: (u64, u64)) -> bool {
@@ -25,62 +24,43 @@ fn joined(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
 
 impl Reported {
     pub(crate) fn blocks(&self) -> &[(u64, u64)] {
-        &self.blocks[..self.count]
+        &self.blocks
     }
 
     fn find(&self, new: (u64, u64)) -> Option<usize> {
-        self.blocks().iter().position(|block| touch(*block, new))
+        self.blocks.iter().position(|block| touch(*block, new))
     }
 
     /// Whether 6.1 expects `start..end`.
     pub(crate) fn expects(&self, start: u64, end: u64) -> bool {
-        self.find((start, end)).unwrap_or(self.count) < EXPECTED
+        self.find((start, end)).unwrap_or(self.blocks.len()) < EXPECTED
     }
 
     /// `start..end` arrived above a hole.
     pub(crate) fn add(&mut self, start: u64, end: u64) {
         let mut first = (start, end);
-        let at = match self.find(first) {
-            Some(at) => {
-                first = joined(self.blocks[at], first);
-                at
-            }
-            None => {
-                self.count = (self.count + 1).min(MOST);
-                self.count - 1
-            }
-        };
-        self.blocks.copy_within(..at, 1);
-        self.blocks[0] = first;
-        let mut at = 1;
-        while at < self.count {
-            if touch(self.blocks[at], self.blocks[0]) {
-                self.blocks[0] = joined(self.blocks[0], self.blocks[at]);
-                self.drop(at);
-            } else {
-                at += 1;
-            }
+        match self.find(first) {
+            Some(at) => first = joined(self.blocks.remove(at), first),
+            None => self.blocks.truncate(MOST - 1),
         }
+        self.blocks.retain(|block| {
+            let apart = !touch(*block, first);
+            if !apart {
+                first = joined(*block, first);
+            }
+            apart
+        });
+        self.blocks.insert(0, first);
     }
 
     /// Everything below `next` is in order, and if `whole`, everything else as well.
     pub(crate) fn advance(&mut self, next: u64, whole: bool) {
-        if whole {
-            self.count = 0;
-        }
-        let mut at = 0;
-        while at < self.count {
-            if self.blocks[at].0 <= next {
-                self.drop(at);
-            } else {
-                at += 1;
-            }
-        }
+        self.blocks.retain(|block| !whole && block.0 > next);
     }
 
-    fn drop(&mut self, at: usize) {
-        self.blocks.copy_within(at + 1..self.count, at);
-        self.count -= 1;
+    /// Bytes of heap memory.
+    pub(crate) fn heap(&self) -> usize {
+        self.blocks.capacity() * size_of::<(u64, u64)>()
     }
 }
 

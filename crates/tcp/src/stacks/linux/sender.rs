@@ -220,10 +220,6 @@ impl Law for Machine {
         self.pace.deadline()
     }
 
-    fn release(&mut self) {
-        self.pace.release();
-    }
-
     fn backed_off(&self, times: u8) -> Duration {
         self.estimator.backed_off(times)
     }

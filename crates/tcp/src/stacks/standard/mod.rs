@@ -531,7 +531,6 @@ impl Law for Standard {
             // RFC 5681, section 3.1: a lost SYN means an initial window of one segment.
             self.window.cwnd = self.window.mss;
             self.rtt.after_lost_syn();
-            self.timed.restart(u64::MAX);
         }
         if let Some(rtt) = opened.rtt {
             self.rtt.sample(rtt, 1.0);
@@ -562,11 +561,6 @@ impl Law for Standard {
         let cwnd = self.window.cwnd;
         self.react(connection, now, segment, &progress, news.marks, rtt);
         self.govern(cwnd);
-    }
-
-    fn on_syn_timeout(&mut self) {
-        self.rtt.back_off();
-        self.pace.excuse(self.window.mss);
     }
 
     fn on_deadline(&mut self, connection: &mut Connection, now: Time) {
@@ -600,6 +594,9 @@ impl Law for Standard {
 
     #[inline]
     fn poll(&mut self, connection: &mut Connection, now: Time, segment: &mut Segment) -> bool {
+        if !connection.plain {
+            self.pace.release();
+        }
         match self.recovery.phase {
             Phase::Open => self.poll_new(connection, now, segment),
             _ => self.poll_repair(connection, now, segment),
@@ -617,10 +614,6 @@ impl Law for Standard {
             };
             self.pace.sent(now, segment, rate);
         }
-    }
-
-    fn release(&mut self) {
-        self.pace.release();
     }
 
     fn pace_deadline(&self) -> Time {

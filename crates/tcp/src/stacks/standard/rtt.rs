@@ -81,7 +81,6 @@ impl RttEstimator {
         if !self.sampled {
             self.rto = Duration::from_secs(3).max(self.minimum).min(self.maximum);
         }
-        self.backoff = 0;
     }
 
     /// Smoothed round-trip time, after the first sample.

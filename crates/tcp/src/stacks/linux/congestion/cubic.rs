@@ -178,7 +178,7 @@ impl Cubic {
         }
     }
 
-    pub(super) fn measure(&mut self, window: &mut Cwnd, sample: &Measured) {
+    pub(crate) fn measure(&mut self, window: &mut Cwnd, sample: &Measured) {
         if self.version.is_2_6() && sample.open && sample.acked > 0 {
             self.ratio = (self.ratio + sample.acked).wrapping_sub(self.ratio >> Self::RATIO_SHIFT);
         }

@@ -44,7 +44,7 @@ impl Dctcp {
     }
 
     /// `dctcp_react_to_loss`.
-    pub(super) fn on_loss(&mut self, window: &mut Cwnd) {
+    pub(crate) fn on_loss(&mut self, window: &mut Cwnd) {
         self.before = window.cwnd;
         window.ssthresh = (window.cwnd / 2).max(2);
     }
@@ -55,7 +55,7 @@ impl Dctcp {
     }
 
     /// `dctcp_update_alpha`.
-    pub(super) fn on_ack(&mut self, now: &Delivered) {
+    pub(crate) fn on_ack(&mut self, now: &Delivered) {
         if now.una < self.round {
             return;
         }

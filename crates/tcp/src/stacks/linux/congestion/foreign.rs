@@ -76,7 +76,7 @@ impl Foreign {
     }
 
     /// Lets the controller change `cwnd`.
-    fn with(
+    pub(crate) fn with(
         &mut self,
         cwnd: &mut Cwnd,
         act: impl FnOnce(&mut dyn CongestionController, &mut Window),
@@ -112,23 +112,9 @@ impl Foreign {
         copy.ssthresh
     }
 
-    /// The timer expired again for the same segment.
-    pub(super) fn on_repeated_timeout(&mut self, cwnd: &mut Cwnd) {
-        self.with(cwnd, |controller, window| controller.on_repeated_timeout(window));
-    }
-
     /// The window of one that governs it, after a timeout.
     pub(crate) fn segments(&self) -> u32 {
         (self.window.cwnd / self.window.mss).max(1) as u32
-    }
-
-    /// The last timeout was spurious.
-    pub(super) fn on_spurious(&mut self, cwnd: &mut Cwnd) {
-        self.with(cwnd, |controller, window| controller.on_spurious(window));
-    }
-
-    pub(super) fn on_restart(&mut self, cwnd: &mut Cwnd, now: Time) {
-        self.with(cwnd, |controller, window| controller.on_restart(window, now));
     }
 
     /// `start..end` is sent, with `in_flight` segments in flight before it.

@@ -11,7 +11,6 @@ mod foreign;
 mod hystart;
 
 use super::{Clock, Version};
-use crate::congestion::CongestionKind;
 use crate::connection::Site;
 use forebay_core::{Duration, Time};
 
@@ -184,13 +183,6 @@ impl Congestion {
         }
     }
 
-    /// What the next reduction is for, if that is not a loss.
-    pub(crate) fn because(&mut self, kind: CongestionKind) {
-        if let Congestion::Foreign(foreign) = self {
-            foreign.because(kind);
-        }
-    }
-
     /// Bytes of heap memory.
     pub(crate) fn heap(&self) -> usize {
         match self {
@@ -246,44 +238,25 @@ impl Congestion {
         }
     }
 
-    /// A recovery began, or a timeout (`set_state`, `CA_EVENT_LOSS`).
-    pub(crate) fn on_loss(&mut self, window: &mut Cwnd) {
-        if let Congestion::Dctcp(dctcp) = self {
-            dctcp.on_loss(window);
-        }
-    }
-
-    /// An acknowledgment was counted (`in_ack_event`).
-    pub(crate) fn on_ack(&mut self, delivered: &Delivered) {
-        if let Congestion::Dctcp(dctcp) = self {
-            dctcp.on_ack(delivered);
-        }
-    }
-
-    /// The timer expired again for a segment that was already sent again at an earlier expiry.
-    pub(crate) fn on_repeated_timeout(&mut self, window: &mut Cwnd) {
-        if let Congestion::Foreign(foreign) = self {
-            foreign.on_repeated_timeout(window);
-        }
-    }
-
-    /// The last timeout was spurious.
-    pub(crate) fn on_spurious(&mut self, window: &mut Cwnd) {
-        if let Congestion::Foreign(foreign) = self {
-            foreign.on_spurious(window);
+    /// Linux's own DCTCP.
+    pub(crate) fn dctcp(&mut self) -> Option<&mut Dctcp> {
+        match self {
+            Congestion::Dctcp(dctcp) => Some(dctcp),
+            _ => None,
         }
     }
 
     /// Nothing was in flight since `sent`, and now something is (`CA_EVENT_TX_START`).
     pub(crate) fn on_restart(&mut self, window: &mut Cwnd, now: Time, sent: Time) {
-        if let Congestion::Foreign(foreign) = self {
-            foreign.on_restart(window, now);
-        }
-        if let Congestion::Cubic(cubic) = self
-            && cubic.version == Version::Linux6_1
-        {
-            let (now, sent) = (cubic.clock.ticks(now), cubic.clock.ticks(sent));
-            cubic.epoch = cubic.epoch.map(|epoch| (epoch + (now - sent)).min(now));
+        match self {
+            Congestion::Foreign(foreign) => {
+                foreign.with(window, |controller, window| controller.on_restart(window, now));
+            }
+            Congestion::Cubic(cubic) if cubic.version == Version::Linux6_1 => {
+                let (now, sent) = (cubic.clock.ticks(now), cubic.clock.ticks(sent));
+                cubic.epoch = cubic.epoch.map(|epoch| (epoch + (now - sent)).min(now));
+            }
+            _ => {}
         }
     }
 
@@ -306,12 +279,5 @@ impl Congestion {
             }
         };
         window.avoid(version, every, left);
-    }
-
-    /// What `pkts_acked` does.
-    pub(crate) fn measure(&mut self, window: &mut Cwnd, sample: &Measured) {
-        if let Congestion::Cubic(cubic) = self {
-            cubic.measure(window, sample);
-        }
     }
 }
