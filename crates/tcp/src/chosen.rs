@@ -30,7 +30,7 @@ impl<Facts: Copy, Built> Chosen<Facts, Built> {
     /// The part called `name` in `registry`, with `given` parameters over its defaults.
     ///
     /// # Errors
-    /// There is none (at `kind`), or a parameter is unknown or out of range.
+    /// No part has this name (at `kind`), or a parameter is unknown or out of range.
     pub fn choose<F>(
         registry: &Registry<F>,
         name: &str,
@@ -57,7 +57,7 @@ impl<Facts: Copy, Built> Chosen<Facts, Built> {
         &self.name
     }
 
-    /// What is known of it beside its name.
+    /// Its properties.
     pub fn facts(&self) -> Facts {
         self.facts
     }

@@ -41,7 +41,7 @@ impl Config {
     /// The conventions of the preset called `name`.
     ///
     /// # Errors
-    /// There is none.
+    /// No preset has this name.
     pub fn preset(name: &str) -> Result<Self, ConfigError> {
         Config::read(&json!({ "preset": name }))
     }

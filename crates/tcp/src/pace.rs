@@ -3,7 +3,6 @@
 use crate::Segment;
 use forebay_core::{Duration, Rate, Time};
 
-/// What sets the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Source {
     /// Nothing: whatever the window allows is sent at once.
@@ -17,7 +16,6 @@ pub(crate) enum Source {
     Machine,
 }
 
-/// The pace of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     source: Source,
@@ -36,12 +34,10 @@ impl Pace {
         Pace { source, until: now, unpaced: 9, ..Pace::default() }
     }
 
-    /// What sets the rate.
     pub(crate) fn source(&self) -> Source {
         self.source
     }
 
-    /// Whether there is pacing.
     #[inline]
     pub(crate) fn paces(&self) -> bool {
         self.source != Source::None

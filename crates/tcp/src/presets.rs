@@ -16,7 +16,7 @@ const REMOVED: [(&str, &str); 1] = [("linux-2.6", "linux-2.6.26")];
 /// The fields of the preset called `name`.
 ///
 /// # Errors
-/// There is none. The message says what to write.
+/// No preset has this name. The message says what to write.
 pub(crate) fn preset(name: &str) -> Result<Map<String, Value>, ConfigError> {
     let Some(Value::Object(own)) = PRESETS.get(name) else {
         let names: Vec<_> = PRESETS.keys().map(String::as_str).collect();

@@ -15,7 +15,6 @@ impl RangeSet {
         self.ranges.is_empty()
     }
 
-    /// Ranges in ascending order.
     #[inline]
     pub(crate) fn as_slice(&self) -> &[(u64, u64)] {
         &self.ranges
@@ -39,7 +38,7 @@ impl RangeSet {
         mut added: impl FnMut(u64, u64),
     ) -> (u64, u64) {
         debug_assert!(start < end);
-        // Most news is at the top: the highest one grows, or there is one above.
+        // Data arrive mostly at the top: the highest range grows, or another one begins above it.
         match self.ranges.last_mut() {
             Some(top) if start > top.1 => {
                 added(start, end);
@@ -112,7 +111,7 @@ impl RangeSet {
 
     /// The range that contains `offset`.
     pub(crate) fn containing(&self, offset: u64) -> Option<(u64, u64)> {
-        // Mostly asked of the top.
+        // Usually the offset is in the highest range or above it.
         if let Some(&(low, high)) = self.ranges.last()
             && low <= offset
         {
@@ -122,7 +121,6 @@ impl RangeSet {
         self.ranges.get(at).copied().filter(|range| range.0 <= offset)
     }
 
-    /// Bytes of heap memory.
     pub(crate) fn heap(&self) -> usize {
         self.ranges.capacity() * size_of::<(u64, u64)>()
     }

@@ -22,8 +22,8 @@ const RECENT: usize = 4;
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Receiver {
-    // What every segment touches comes first: with the 48 bytes that are before it in the simulator
-    // that is three cache lines.
+    // Every segment touches the fields up to `closed`. With 48 bytes of the simulator before them they
+    // are three cache lines.
     /// RCV.NXT: the next offset expected; 0 until the SYN.
     next: u64,
     /// When the delayed acknowledgment is sent.
@@ -34,7 +34,6 @@ pub struct Receiver {
     advertised: u64,
     buffer: u64,
     delay: Duration,
-    /// Data above a hole.
     early: RangeSet,
     mss: u32,
     /// Number of segments that will be acknowledged at once.
@@ -162,14 +161,13 @@ impl Receiver {
         self.take_over(now, segment)
     }
 
-    // Not inlined: compilers look at what is cheap to be looked at even before they know whether the
-    // receiver is plain, and then wait for a cache line that is not needed.
+    // Not inlined, nor is `linux`: otherwise the compiler reads the field before it tests `plain`, and a
+    // plain receiver waits for a cache line that it does not need.
     #[inline(never)]
     fn is_accurate(&self) -> bool {
         self.accurate.is_some()
     }
 
-    // Not inlined, as before.
     #[inline(never)]
     fn linux(&self) -> Option<&Acknowledging> {
         self.linux.as_deref()
@@ -391,7 +389,7 @@ impl Receiver {
         {
             linux.reported().advance(self.next, self.early.is_empty());
         }
-        // The reader has not had them yet when the acknowledgment goes.
+        // The application has not read these data when the acknowledgment leaves.
         self.unread = if self.linux.is_some() && !self.is_6_1 { self.next - before } else { 0 };
         self.on_alarm();
         if let Some(linux) = &mut self.linux {
@@ -484,7 +482,7 @@ impl Receiver {
         self.pending = 0;
         self.deadline = Time::MAX;
         if !self.plain {
-            // This one says more than what still waits to be sent.
+            // This acknowledgment replaces the one that waits to be sent.
             self.second = None;
         }
         if self.timestamps || !self.plain {

@@ -6,7 +6,7 @@ use crate::segment::{AccEcnOption, DIVOPT};
 use crate::{Flags, Segment};
 use forebay_core::Ecn;
 
-/// What a SYN requests (sections 3.1.2, 3.1.3).
+/// The feedback that a SYN requests (sections 3.1.2, 3.1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
     Nothing,
@@ -19,7 +19,7 @@ impl Asked {
         match syn.flags.ace() {
             0b000 => Asked::Nothing,
             0b011 => Asked::Classic,
-            // Whatever else there may be one day counts as 0b111.
+            // Values that are not defined yet count as 0b111 (section 3.1.3).
             _ => Asked::Accurate,
         }
     }
@@ -40,7 +40,6 @@ pub(crate) struct DataReceiver {
     marks: u8,
     /// The last packet was marked.
     last_marked: bool,
-    /// SYN-ACKs sent.
     syn_acks: u8,
     /// The handshake is over (SYN-RCVD is left).
     open: bool,
@@ -84,7 +83,6 @@ impl DataReceiver {
         ace != 0 && told_in_handshake(ace).is_none_or(|came| is_valid_transition(sent, came))
     }
 
-    /// Whether a segment without SYN has arrived.
     pub(crate) fn is_open(&self) -> bool {
         self.open
     }

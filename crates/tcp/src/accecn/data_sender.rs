@@ -6,7 +6,7 @@ use crate::segment::{AccEcnOption, DIVOPT};
 use crate::{Flags, Segment};
 use forebay_core::Ecn;
 
-/// What a SYN-ACK says.
+/// The answer of a SYN-ACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) feedback: Feedback,
@@ -16,10 +16,10 @@ pub(crate) struct Answer {
     pub(crate) syn_marked: bool,
 }
 
-/// What an acknowledgment says about marks.
+/// The marks that an acknowledgment reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct News {
-    /// There are marks.
+    /// Whether it reports marks.
     pub(crate) marks: bool,
     /// Bytes that are newly reported as marked.
     pub(crate) marked: u64,
@@ -52,7 +52,6 @@ pub(crate) struct DataSender {
     begun: bool,
     /// It was mangled, so what is reported does not count.
     deaf: bool,
-    /// SYNs sent.
     syns: u8,
     /// How the SYN-ACK arrived, to be reported with a pure acknowledgment (section 3.2.2.1).
     to_tell: Option<Ecn>,
@@ -109,7 +108,7 @@ impl DataSender {
             .accecn()
             .is_some_and(|option| option.fields == 3 && (option.e0b == 0 || option.e1b == 0));
         let told = told_in_handshake(ace);
-        // Of SYNs that were sent in two ways it is not known which one is answered.
+        // After SYNs with and without a request it is not known which one is answered.
         let lets_ect = !self.asks() || told.is_none_or(|told| is_valid_transition(sent, told));
         Answer { feedback, lets_ect, syn_marked: told == Some(Ecn::Ce) }
     }
@@ -190,7 +189,6 @@ impl DataSender {
         News { marks: new > 0 || marked > 0, marked, mangled }
     }
 
-    /// Packets and bytes that were marked.
     pub(crate) fn counted(&self) -> (u64, u64) {
         (self.cep - FIRST_CEP, self.marked)
     }

@@ -85,7 +85,7 @@ impl CongestionController for Bbr {
     fn on_ack(&mut self, _: &mut Window, _: &AckSample) {}
 
     fn on_congestion(&mut self, window: &mut Window, event: &CongestionEvent) {
-        // Nobody asks for it but a recovery that is about to set `cwnd`, which is put back.
+        // Only recovery reads the threshold, and BBR overrides the window that recovery sets.
         window.ssthresh = window.ssthresh.min(window.cwnd);
         let totals = self.totals(window.mss);
         let Some(law) = &mut self.law else { return };

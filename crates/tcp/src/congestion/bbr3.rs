@@ -57,7 +57,7 @@ const MIN_PIPE_SEGMENTS: u64 = 4;
 /// State of BBR, in bytes, bytes per second and seconds.
 #[derive(Debug, Default)]
 pub struct Bbr3 {
-    // Of the connection.
+    // The connection.
     mss: u64,
     initial_cwnd: u64,
     cwnd: u64,
@@ -109,14 +109,14 @@ pub struct Bbr3 {
     idle_restart: bool,
     probe_rtt_done_stamp: Option<Time>,
     probe_rtt_round_done: bool,
-    // What a recovery that was not needed gives back, and when it was noted.
+    // The state to return to after a recovery that was not needed, and when it was saved.
     saved: Time,
     undo_state: Option<State>,
     undo_bw_shortterm: f64,
     undo_inflight_shortterm: u64,
     undo_inflight_longterm: u64,
     prior_cwnd: u64,
-    // What follows.
+    // Rate and quantum.
     pacing_rate: f64,
     send_quantum: u64,
 }
@@ -181,14 +181,14 @@ impl CongestionController for Bbr3 {
     fn on_ack(&mut self, _: &mut Window, _: &AckSample) {}
 
     fn on_congestion(&mut self, window: &mut Window, event: &CongestionEvent) {
-        // Nobody asks for it but a recovery that is about to set `cwnd`, which is put back.
+        // Only recovery reads the threshold, and BBR overrides the window that recovery sets.
         window.ssthresh = window.ssthresh.min(window.cwnd);
         self.cwnd = window.cwnd;
         match event.kind {
             CongestionKind::Ecn => self.on_echo(),
             kind => {
                 self.save_cwnd();
-                // The loss that it begins with may have been told of already.
+                // `on_lost` may have saved the state for the loss that begins this recovery.
                 if self.saved != event.now {
                     self.now = event.now;
                     self.save_state_upon_loss();
@@ -196,7 +196,7 @@ impl CongestionController for Bbr3 {
                 self.repairing = true;
                 self.recovery_round = self.round_count;
                 if kind == CongestionKind::Timeout {
-                    // Nothing is thought to be in flight any more.
+                    // Nothing counts as in flight after a timeout.
                     window.cwnd = self.mss;
                 }
             }

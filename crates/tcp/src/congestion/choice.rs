@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Makes the state of a new connection.
 pub type Start = Arc<dyn Fn(&ConnectionParams) -> Box<dyn CongestionController> + Send + Sync>;
 
-/// What a connection must have for a congestion control to work.
+/// Requirements of a congestion control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
     /// Nothing that some connections lack.
@@ -37,7 +37,7 @@ impl Needs {
     }
 }
 
-/// What is known of a congestion control beside its name.
+/// Properties of a congestion control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conduct {
     /// Linux's name of its own control of this kind. Linux's stacks use that one if they have it,
@@ -94,7 +94,6 @@ impl CongestionControl {
         }
     }
 
-    /// Checks that a connection has what it needs.
     pub(crate) fn check(&self, connection: &ConnectionParams) -> Result<(), ConfigError> {
         let needed = self.facts().needs.fields();
         require(needed.iter().all(|field| connection.uses(field)), "congestion", || {

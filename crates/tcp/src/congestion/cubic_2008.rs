@@ -57,7 +57,7 @@ pub struct Cubic2008 {
     cwnd_cnt: u64,
 }
 
-/// Smallest round-trip time since the last loss.
+/// The growth since the last loss: its beginning, and W_tcp of algorithm 1.
 #[derive(Debug, Clone, Copy)]
 struct Epoch {
     began: Time,

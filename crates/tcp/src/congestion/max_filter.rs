@@ -15,7 +15,6 @@ pub(crate) struct MaxFilter<V> {
 }
 
 impl<V: Copy + PartialOrd> MaxFilter<V> {
-    /// The largest value.
     pub(crate) fn get(&self) -> V {
         self.best[0].value
     }

@@ -196,7 +196,7 @@ pub struct Lost {
     pub app_limited: bool,
 }
 
-/// What indicated congestion.
+/// The sign of congestion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CongestionKind {
     /// Loss, found by duplicate or selective acknowledgments.
@@ -212,7 +212,7 @@ pub enum CongestionKind {
 pub struct CongestionEvent {
     /// When it was found.
     pub now: Time,
-    /// What indicated it.
+    /// Its sign.
     pub kind: CongestionKind,
     /// FlightSize in bytes: data outstanding, without what limited transmit added.
     pub flight: u64,
@@ -231,7 +231,7 @@ pub enum Attention {
     Rates,
 }
 
-/// What a controller does beside growing its window, and what it is told for this.
+/// The tasks of a controller beside growing its window, and the reports that it needs for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Role {
     /// How much it is told.
@@ -273,7 +273,7 @@ pub trait CongestionController: Any + fmt::Debug + Fetch + Send {
     /// The kind of feedback of marks was negotiated. Called once.
     fn on_feedback(&mut self, _feedback: Feedback) {}
 
-    /// What the controller does beside growing its window, and what it is told for this. Asked once.
+    /// The controller's tasks beside growing its window. Asked once.
     fn role(&self) -> Role {
         Role::default()
     }

@@ -214,7 +214,7 @@ impl CongestionController for Prague {
             return self.reno.on_congestion(window, event);
         }
         if self.reference(window).is_some() {
-            // Its rounds are not those after which it is asked.
+            // Then `on_delivery` reduces the window, once per reference round trip.
             window.ssthresh = window.cwnd;
         } else {
             self.reduce(window, event.now);

@@ -5,7 +5,6 @@ use crate::accecn::Feedback;
 use crate::{Flags, Segment, State};
 use forebay_core::{Duration, Ecn, Time};
 
-/// The handshake is over.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Opened {
     pub(crate) now: Time,

@@ -11,7 +11,6 @@ use forebay_core::{Duration, Ecn, Time};
 
 pub(crate) use handshake::Opened;
 
-/// The purpose of the timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Timer {
     #[default]
@@ -24,19 +23,17 @@ pub(crate) enum Timer {
 /// Length of a stream without end. There is as much room again above it, so sums cannot overflow.
 pub(crate) const FOREVER: u64 = u64::MAX >> 2;
 
-/// State that every stack's sender has.
-///
-/// The fields are in the order of use. With many connections packets wait mostly for memory, and
-/// the fields that every acknowledgment needs are on adjacent cache lines.
+/// State that every stack's sender has. The fields are in the order of use, so that those which every
+/// acknowledgment needs are on adjacent cache lines.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Connection {
-    // With what stands before it in the simulator, these are the end of a cache line.
+    // These fields complete a cache line that begins with the simulator's fields before the sender.
     pub(crate) timer: Timer,
     pub(crate) state: State,
     pub(crate) closed: bool,
     /// Whether the rules are the standards', without pacing, accurate ECN or a controller with
-    /// attention. Then none of these need be checked for each segment.
+    /// attention. Then a segment needs no check for these.
     pub(crate) plain: bool,
     pub(crate) timestamps: bool,
     /// Marks are echoed and echoes answered (RFC 3168). Until the handshake is over: ECN is wanted.
@@ -94,7 +91,7 @@ pub(crate) struct Habits {
     pub(crate) plain_syn_again: bool,
 }
 
-/// What is known where a connection begins.
+/// What a connection is made from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Site<'a> {
     pub(crate) connection: &'a ConnectionParams,
@@ -214,7 +211,6 @@ impl Connection {
         again
     }
 
-    /// Nothing more is sent.
     pub(crate) fn finish(&mut self, state: State) {
         self.state = state;
         self.handshake_due = false;
@@ -264,7 +260,6 @@ impl Connection {
         }
     }
 
-    /// Whether there are new data for which the receiver has room.
     pub(crate) fn has_more(&self) -> bool {
         self.new_len(false).is_some()
     }
@@ -299,13 +294,11 @@ impl Connection {
         self.emit(now, self.next, u32::from(probes), Flags::ACK, segment);
     }
 
-    /// The timestamp clock.
     #[inline]
     fn clock(&self, now: Time) -> u32 {
         if !self.plain && self.habits.millis { millis(now) } else { micros(now) }
     }
 
-    /// A segment that is sent now.
     #[inline(always)]
     pub(crate) fn emit(
         &mut self,
@@ -348,9 +341,9 @@ impl Connection {
 /// The window that an acknowledgment offers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Offered {
-    /// It is that of the one before, and there are no data.
+    /// It is equal to the last one, and the segment has no data.
     pub(crate) repeated: bool,
-    /// It is wider than that of the one before.
+    /// It is wider than the last one.
     pub(crate) widened: bool,
 }
 

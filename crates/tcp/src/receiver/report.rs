@@ -1,4 +1,4 @@
-//! What the receiver reports about data above a hole.
+//! SACK blocks of the standards' receiver, and D-SACK.
 
 use super::{RECENT, Receiver};
 use crate::{SackBlock, Segment};

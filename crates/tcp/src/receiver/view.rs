@@ -1,4 +1,4 @@
-//! What a receiver shows of itself.
+//! The state of a receiver, for measurements.
 
 use super::Receiver;
 use crate::accecn::DataReceiver;
@@ -8,7 +8,7 @@ impl Receiver {
     /// Fetches what every segment touches, ahead of its use.
     #[inline]
     pub fn fetch(&self) {
-        // Of each of its cache lines a field.
+        // One field of each of its cache lines.
         fetch(&self.next);
         fetch(&self.buffer);
         fetch(&self.fin);

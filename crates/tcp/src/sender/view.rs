@@ -1,4 +1,4 @@
-//! What a sender shows of its state.
+//! The state of a sender, for measurements.
 
 use super::{Feedback, Sender};
 use crate::accecn::DataSender;
@@ -10,7 +10,7 @@ impl Sender {
     /// Fetches the fields that every acknowledgment needs, before their use.
     #[inline]
     pub fn fetch(&self) {
-        // Of each of the connection's cache lines a field.
+        // One field of each cache line of the connection.
         fetch(&self.connection.una);
         fetch(&self.connection.segments_sent);
         if let AnyLaw::Standard(law) = &self.law {
@@ -80,7 +80,7 @@ impl Sender {
         self.law.get().info(&self.connection)
     }
 
-    /// How the receiver reports marks. Before the handshake is over: how it is asked to.
+    /// How the receiver reports marks. Until the handshake is over, how it is asked to.
     pub fn feedback(&self) -> Feedback {
         match (&self.connection.accurate, self.connection.ecn) {
             (Some(_), _) => Feedback::Accurate,

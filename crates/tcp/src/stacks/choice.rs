@@ -10,7 +10,7 @@ use forebay_core::{ConfigError, Duration, Family, Registry};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// What a stack is able to do.
+/// The abilities of a stack.
 #[derive(Debug, Clone, Copy)]
 pub struct Abilities {
     /// Ways of loss recovery.
@@ -38,7 +38,7 @@ impl Abilities {
 /// Makes the rules of a new sender.
 pub type Make = Arc<dyn Fn(&ConnectionParams) -> Box<dyn Rules> + Send + Sync>;
 
-/// What a stack is built into: the rules of its senders and receivers.
+/// The rules of a stack's senders and receivers.
 #[derive(Clone)]
 pub enum Host {
     /// The standards' rules.

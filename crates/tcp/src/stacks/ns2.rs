@@ -50,14 +50,14 @@ enum Forced {
     Next,
 }
 
-/// What is being sent.
+/// The segment being sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Sending {
     /// The first one, wherever `point` is.
     Head,
     /// Missing segments below a SACKed one.
     Hole,
-    /// What `point` says.
+    /// The one at `point`.
     #[default]
     Next,
 }
@@ -533,7 +533,7 @@ impl Rules for Ns2 {
             Forced::Nothing => {}
         }
         let start = match self.kind {
-            // What is written while nothing is outstanding is sent whatever came before (`sendmsg`).
+            // While nothing is outstanding, what the application writes is sent at once (`sendmsg`).
             _ if flow.una == flow.next => self.next_within_window(flow)?,
             _ if self.burst == 0 => return None,
             LossRecovery::Sack => self.poll_sack(flow)?,

@@ -79,7 +79,6 @@ pub struct Ns318 {
     recover: u64,
     /// The head goes again, after what the window lets go.
     resend: bool,
-    /// `SendPendingData` was called.
     pending: bool,
     /// One segment of new data goes whatever the window says.
     one: bool,

@@ -25,7 +25,7 @@ impl Ruled {
         Ruled { rules, rto, min_rto, max_rto }
     }
 
-    /// What the rules are shown of their connection.
+    /// The state of the connection, as rules see it.
     fn flow(connection: &Connection, now: Time) -> Flow {
         let (una, next, mss) = (connection.una, connection.next, connection.mss());
         let room = connection.edge.saturating_sub(una);

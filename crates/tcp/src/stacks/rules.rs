@@ -4,7 +4,7 @@ use crate::{Segment, SenderStats};
 use forebay_core::{Duration, Time};
 use std::fmt;
 
-/// What a stack is shown of its connection.
+/// The state of a connection, as rules see it.
 #[derive(Debug, Clone, Copy)]
 pub struct Flow {
     /// The time.

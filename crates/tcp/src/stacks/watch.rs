@@ -1,4 +1,4 @@
-//! What controllers with attention are told: acknowledgments, rounds, losses and samples of the
+//! The reports to controllers with attention: acknowledgments, rounds, losses and samples of the
 //! delivery rate (draft-ietf-ccwg-bbr-05, section 4.1).
 //!
 //! | draft | here |
@@ -20,7 +20,6 @@ use crate::congestion::{Attention, Lost, RateSample};
 use forebay_core::{Duration, Time};
 use std::collections::VecDeque;
 
-/// A segment in flight.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     start: u64,
@@ -44,7 +43,6 @@ impl Sent {
     }
 }
 
-/// State of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     /// A round ends when this offset is acknowledged.
@@ -57,8 +55,7 @@ pub(super) struct Watch {
     /// The end of the newest segment that gave a sample.
     newest: u64,
     lost: u64,
-    /// The delivered count at which the data are delivered after which the application was idle; 0
-    /// if it was not.
+    /// The value of `delivered` up to which samples are limited by the application; 0 if they are not.
     app_limited: u64,
     least: Duration,
 }
@@ -71,7 +68,6 @@ impl Watch {
             .then(|| Box::new(Watch { sent, least: Duration::MAX, ..Watch::default() }))
     }
 
-    /// Bytes of heap memory, including the value itself.
     pub(super) fn heap(&self) -> usize {
         let sent = self.sent.as_ref().map_or(0, |sent| sent.capacity() * size_of::<Sent>());
         size_of::<Self>() + sent

@@ -1,4 +1,4 @@
-//! How much was delivered, and at what bandwidth.
+//! Delivered segments and bandwidths.
 
 use forebay_core::Time;
 

@@ -46,7 +46,6 @@ const EXTRA_RESET: u64 = 1 << 20;
 /// More segments than any path holds.
 const MOST: u128 = 1 << 30;
 
-/// The state of the state machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Mode {
     #[default]
@@ -56,7 +55,7 @@ pub(super) enum Mode {
     ProbeRtt,
 }
 
-/// What is being repaired.
+/// The kind of recovery in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Repair {
     /// Nothing: Open, Disorder or CWR.
@@ -66,7 +65,6 @@ pub(crate) enum Repair {
     Loss,
 }
 
-/// An acknowledgment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
     pub(crate) now: Time,
@@ -92,7 +90,6 @@ pub(crate) struct Sample {
     pub(crate) next_send: Time,
 }
 
-/// The state of BBR.
 #[derive(Debug, Default)]
 pub(crate) struct Law {
     mss: u64,
@@ -118,7 +115,6 @@ pub(crate) struct Law {
     full_bw: u64,
     has_rtt: bool,
     prior_cwnd: u32,
-    /// In bytes per second.
     pacing_rate: u64,
     epoch_us: u64,
     epoch_acked: u64,
@@ -178,7 +174,6 @@ impl Law {
         self.mode
     }
 
-    /// Payload bytes per second.
     pub(crate) fn pacing_rate(&self) -> u64 {
         self.pacing_rate
     }

@@ -10,7 +10,7 @@ const LOSS: u64 = 50;
 /// Rounds for which a rate is used.
 const USED_ROUNDS: u32 = 48;
 
-/// What an acknowledgment showed.
+/// The result of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum News {
     Nothing,
@@ -20,7 +20,6 @@ pub(super) enum News {
     Over,
 }
 
-/// The estimate.
 #[derive(Debug, Default)]
 pub(super) struct Policed {
     samples: bool,
@@ -49,7 +48,6 @@ impl Policed {
         self.bw.filter(|_| self.used)
     }
 
-    /// Begins an interval.
     fn begin(&mut self, totals: &Totals) {
         (self.delivered, self.lost, self.at_ms) = (totals.delivered, totals.lost, millis(totals));
         self.rounds = 0;

@@ -163,8 +163,8 @@ impl Bbr3 {
     pub(super) fn note_loss(&mut self) {
         if !self.is_loss_in_round {
             self.loss_round_delivered = self.delivered;
-            // Once an instant: the first of many losses may begin ProbeBW_DOWN, which forgets that
-            // the round has had one, and what it changed is not to be saved.
+            // Of several losses found at once only the first saves the state: it may begin
+            // ProbeBW_DOWN, which clears `is_loss_in_round`.
             if self.saved != self.now {
                 self.save_state_upon_loss();
             }

@@ -11,7 +11,6 @@ const HEADROOM: f64 = 0.15;
 /// Least number of lost ranges in the round that ends Startup (BBRStartupFullLossCnt).
 const STARTUP_LOSS_RANGES: u32 = 6;
 
-/// BBR.state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum State {
     #[default]

@@ -1,8 +1,8 @@
-//! What an acknowledgment reports, in all versions.
+//! The report of an acknowledgment, in all versions.
 
 use forebay_core::{Duration, Time};
 
-/// What an acknowledgment reports: the flags of `tcp_ack`.
+/// The report of an acknowledgment: the flags of `tcp_ack`.
 #[derive(Debug, Default)]
 pub(super) struct Ack {
     /// It is above the last one.

@@ -74,7 +74,6 @@ enum State {
     Loss,
 }
 
-/// The purpose of the timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Pending {
     #[default]
@@ -86,7 +85,7 @@ enum Pending {
     Reordering,
 }
 
-/// What must be sent again.
+/// The segments to send again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Resend {
     #[default]

@@ -155,7 +155,6 @@ impl Queue {
         change(RETRANS, &mut self.retrans);
     }
 
-    /// Bytes of heap memory.
     pub(super) fn heap(&self) -> usize {
         self.segments.capacity() * size_of::<Sent>()
     }

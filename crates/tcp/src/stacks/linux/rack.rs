@@ -10,7 +10,7 @@ const LEAST: Duration = Duration::from_millis(2);
 /// Number of recoveries for which a longer reordering window lasts (`TCP_RACK_RECOVERY_THRESH`).
 const RECOVERIES: u8 = 16;
 
-/// The arrived segment that was sent last.
+/// The segment sent last of those that arrived (`struct tcp_rack`).
 #[derive(Debug, Default)]
 pub(super) struct Rack {
     at: Time,

@@ -17,11 +17,10 @@ struct Snapshot {
     delivered_at: Time,
     delivered: u32,
     app_limited: bool,
-    /// Whether it was already delivered.
     told: bool,
 }
 
-/// What an acknowledgment has shown so far (`struct rate_sample`).
+/// The sample of the present acknowledgment so far (`struct rate_sample`).
 #[derive(Debug, Clone, Copy)]
 struct Told {
     snapshot: Snapshot,
@@ -48,7 +47,6 @@ impl Rates {
         Rates { first_sent: now, delivered_at: now, ..Rates::default() }
     }
 
-    /// Bytes of heap memory, including the value itself.
     pub(super) fn heap(&self) -> usize {
         size_of::<Self>() + self.sent.capacity() * size_of::<Snapshot>()
     }

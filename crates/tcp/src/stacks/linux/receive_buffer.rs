@@ -55,7 +55,7 @@ pub(crate) struct ReceiveBuffer {
     mss: u64,
     /// Windows are reported in units of 2 to the power of this (`rcv_wscale`).
     scale: u32,
-    /// What the application read since when, and how much it read in the round trip before
+    /// The offset up to which the application had read at `since`, and what it read in the round trip before
     /// (`rcvq_space`).
     taken: u64,
     since: Time,
@@ -122,7 +122,7 @@ impl ReceiveBuffer {
                 self.grow(new.bytes(), before + new.bytes())
             }
             _ => {
-                // It is looked at before it is counted.
+                // The window grows before this memory is counted.
                 self.early.insert(at, new);
                 self.early_memory += OVERHEAD;
                 self.grow(new.bytes(), before)
@@ -279,7 +279,6 @@ impl ReceiveBuffer {
         self.clamp
     }
 
-    /// Bytes of heap memory.
     pub(crate) fn heap(&self) -> usize {
         self.early.capacity() * size_of::<Chunk>()
     }

@@ -90,7 +90,6 @@ impl Acknowledging {
         self.window
     }
 
-    /// Bytes of heap memory, including the value itself.
     pub(crate) fn heap(&self) -> usize {
         let buffer = self.buffer.as_ref().map_or(0, ReceiveBuffer::heap);
         size_of::<Self>() + self.reported.heap() + buffer
@@ -101,7 +100,6 @@ impl Acknowledging {
         self.buffer.as_ref()
     }
 
-    /// The same, mutable.
     pub(crate) fn buffer(&mut self) -> Option<&mut ReceiveBuffer> {
         self.buffer.as_mut()
     }
@@ -164,7 +162,6 @@ impl Acknowledging {
         }
     }
 
-    /// The same in 6.1, from `start` to `end`.
     pub(crate) fn on_data_6_1(&mut self, now: Time, start: u64, end: u64) {
         self.adapt(now);
         let window = self.window;
@@ -311,7 +308,7 @@ impl Acknowledging {
         self.alarm
     }
 
-    /// It waited in vain for a second segment.
+    /// A delayed acknowledgment was sent because no second segment came.
     pub(crate) fn on_expiry(&mut self) {
         self.ato = (self.ato * 2).min(self.rto);
     }

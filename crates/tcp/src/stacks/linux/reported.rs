@@ -58,7 +58,6 @@ impl Reported {
         self.blocks.retain(|block| !whole && block.0 > next);
     }
 
-    /// Bytes of heap memory.
     pub(crate) fn heap(&self) -> usize {
         self.blocks.capacity() * size_of::<(u64, u64)>()
     }

@@ -9,7 +9,6 @@ use forebay_core::Duration;
 /// Estimates in units of the version: ticks before 3.15, microseconds since.
 #[derive(Debug, Default)]
 pub(super) struct Estimator {
-    /// One unit.
     unit: Duration,
     /// Eight times the smoothed round-trip time; 0 before the first sample.
     srtt: u64,
@@ -76,7 +75,6 @@ impl Estimator {
         self.rto = self.clock.round_up(rto).min(self.most);
     }
 
-    /// The timer expired.
     pub(super) fn back_off(&mut self) {
         self.rto = self.backed_off(1);
     }
@@ -86,7 +84,6 @@ impl Estimator {
         self.rto.saturating_mul(1 << times.min(32)).min(self.most)
     }
 
-    /// The smallest timeout above the smoothed round-trip time.
     pub(super) fn least(&self) -> Duration {
         self.unit.saturating_mul(self.least)
     }
@@ -95,7 +92,6 @@ impl Estimator {
         self.rto
     }
 
-    /// Smoothed round-trip time, once there is one.
     pub(super) fn srtt(&self) -> Option<Duration> {
         (self.srtt > 0).then(|| self.unit.saturating_mul(self.srtt) / 8)
     }

@@ -132,7 +132,6 @@ impl SendBuffer {
         self.marks.get(at).is_some_and(|mark| *mark <= end)
     }
 
-    /// Bytes of heap memory.
     pub(super) fn heap(&self) -> usize {
         self.marks.capacity() * size_of::<u64>()
     }

@@ -108,16 +108,16 @@ impl Default for StandardParams {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Standard {
-    // The rest of a cache line that ends the connection.
+    // The window completes the connection's last cache line.
     window: Window,
-    // The next line.
+    // The next cache line.
     rtt: RttEstimator,
     /// The controller sets `cwnd`, also in recovery.
     governed: bool,
     slow_start_after_idle: bool,
-    // The next one; what it has beyond that is rarely needed.
+    // The next one. Entries beyond it are rarely used.
     timed: TimedSegments,
-    // The rest of what every acknowledgment touches are two more.
+    // Two more cache lines that every acknowledgment touches.
     controller: Box<dyn CongestionController>,
     recovery: Recovery,
     /// For a controller with attention.
@@ -178,9 +178,9 @@ impl Standard {
         self.recovery.in_flight(connection.outstanding(), self.window.mss)
     }
 
-    /// What is in flight, if there is a watch.
-    // Not inlined: compilers look at what is cheap to be looked at even before they know whether the
-    // sender is plain, and then wait for a cache line that is not needed.
+    /// Bytes in flight, if there is a watch.
+    // Not inlined: otherwise the compiler reads the field before it tests `plain`, and a plain sender
+    // waits for a cache line that it does not need.
     #[inline(never)]
     fn watched_in_flight(&self, connection: &Connection) -> Option<u64> {
         self.watch.is_some().then(|| self.in_flight(connection))
@@ -230,7 +230,7 @@ impl Standard {
         rtt
     }
 
-    /// Tells a controller with attention of an acknowledgment. `before` is what was in flight
+    /// Tells a controller with attention of an acknowledgment. `before` are the bytes in flight
     /// before it.
     #[cold]
     #[expect(clippy::too_many_arguments, reason = "all that is known of an acknowledgment")]
@@ -271,7 +271,6 @@ impl Standard {
         self.watch = Some(watch);
     }
 
-    /// Restores `cwnd`, if only the controller sets it.
     #[inline]
     fn govern(&mut self, cwnd: u64) {
         if self.governed {
@@ -501,7 +500,7 @@ impl Standard {
     /// Fetches the fields that every acknowledgment needs, before their use.
     #[inline]
     pub(crate) fn fetch(&self) {
-        // Of each of its cache lines a field.
+        // One field of each of its cache lines.
         fetch(&self.window);
         fetch(&self.rtt);
         fetch(&self.timed);
@@ -517,7 +516,7 @@ impl Standard {
         if self.recovery.phase != Phase::Open {
             self.recovery.fetch_repair();
         }
-        // In fast recovery it is not asked.
+        // Fast recovery does not call the controller.
         if self.recovery.phase != Phase::Fast {
             self.controller.fetch();
         }
@@ -650,7 +649,7 @@ impl Law for Standard {
     }
 }
 
-/// What recovery is by the parameters: with SACK alone F-RTO applies.
+/// Whether F-RTO is used. It needs SACK.
 fn probes_after_timeout(recovery: LossRecovery, params: &StandardParams) -> bool {
     params.timeout_recovery == TimeoutRecovery::FRto && recovery == LossRecovery::Sack
 }

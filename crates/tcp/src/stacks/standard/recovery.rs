@@ -7,7 +7,6 @@ use crate::congestion::Window;
 use crate::{LossRecovery, Segment};
 use forebay_core::fetch;
 
-/// The phase of loss recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Phase {
     /// No loss is being repaired.
@@ -22,7 +21,7 @@ pub(super) enum Phase {
     Probing,
 }
 
-/// What an acknowledgment changed.
+/// The progress that an acknowledgment makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Progress {
     /// Bytes newly acknowledged cumulatively.
@@ -33,7 +32,7 @@ pub(super) struct Progress {
     pub(super) delivered: u64,
 }
 
-/// What recovery wants to send.
+/// The next step of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repair {
     /// These bytes again, from the first to the second.
@@ -69,7 +68,6 @@ impl Prr {
     }
 }
 
-/// State of loss recovery.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(super) struct Recovery {

@@ -71,7 +71,6 @@ impl RttEstimator {
         self.rto.saturating_mul(1 << times.min(32)).min(self.maximum)
     }
 
-    /// The timer expired.
     pub(super) fn back_off(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
     }
@@ -83,7 +82,6 @@ impl RttEstimator {
         }
     }
 
-    /// Smoothed round-trip time, after the first sample.
     #[inline]
     pub(super) fn srtt(&self) -> Option<Duration> {
         self.sampled.then(|| Duration::from_nanos(self.srtt as i64 as u64))

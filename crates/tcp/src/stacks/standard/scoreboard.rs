@@ -13,13 +13,11 @@ use forebay_core::fetch;
 /// Duplicate acknowledgments that mean loss (RFC 5681, section 3.2; RFC 6675, section 2).
 pub(super) const DUP_THRESH: usize = 3;
 
-/// The scoreboard of the data between `una` and the next offset to send.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(super) struct Scoreboard {
     /// SACKed ranges above the cumulative acknowledgment.
     ranges: RangeSet,
-    /// Bytes SACKed.
     sacked: u64,
     /// Everything below this offset that is not SACKed is taken as lost.
     lost_edge: u64,
@@ -38,7 +36,6 @@ impl Scoreboard {
         self.ranges.is_empty() && self.lost == 0 && self.retransmitted == 0
     }
 
-    /// Bytes SACKed.
     #[inline]
     pub(super) fn sacked(&self) -> u64 {
         self.sacked
@@ -140,7 +137,6 @@ impl Scoreboard {
         self.set_lost_edge(una, next);
     }
 
-    /// Data from `start` to `end` were sent again.
     pub(super) fn retransmit(&mut self, start: u64, end: u64) {
         self.retransmitted += end - start.max(self.high_rxt).min(end);
         self.high_rxt = self.high_rxt.max(end);
@@ -184,19 +180,16 @@ impl Scoreboard {
         (una < end).then_some((una, end))
     }
 
-    /// Fetches the counters.
     #[inline]
     pub(super) fn fetch_counts(&self) {
         fetch(&self.sacked);
     }
 
-    /// Fetches the highest range SACKed.
     #[inline]
     pub(super) fn fetch_ranges(&self) {
         self.ranges.fetch();
     }
 
-    /// Bytes of heap memory.
     pub(super) fn heap(&self) -> usize {
         self.ranges.heap()
     }

@@ -5,7 +5,6 @@ use super::Cwnd;
 use crate::congestion::law::{Law, Sample, Totals};
 use forebay_core::Time;
 
-/// State of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Bbr {
     /// Set when the connection is open.
@@ -13,7 +12,6 @@ pub(crate) struct Bbr {
 }
 
 impl Bbr {
-    /// The connection is open (`bbr_init`).
     pub(crate) fn open(&mut self, law: Law, totals: Totals) {
         self.open = Some((law, totals));
     }

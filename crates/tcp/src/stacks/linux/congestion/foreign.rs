@@ -16,7 +16,6 @@ use crate::connection::Site;
 use crate::stacks::watch::Watch;
 use forebay_core::{Duration, Rate, Time};
 
-/// State of one connection.
 #[derive(Debug)]
 pub(crate) struct Foreign {
     controller: Box<dyn CongestionController>,
@@ -24,7 +23,7 @@ pub(crate) struct Foreign {
     role: Role,
     /// For a controller with attention.
     watch: Option<Box<Watch>>,
-    /// What the next reduction is for.
+    /// The next reduction.
     event: CongestionEvent,
     /// Bytes in flight before the present acknowledgment.
     before: u64,
@@ -174,7 +173,6 @@ impl Foreign {
         self.controller.probe(out);
     }
 
-    /// Bytes of heap memory, including the value itself.
     pub(super) fn heap(&self) -> usize {
         let watch = self.watch.as_ref().map_or(0, |watch| watch.heap());
         size_of::<Self>() + self.controller.heap() + watch

@@ -87,7 +87,7 @@ impl Cwnd {
     }
 }
 
-/// What an acknowledgment says about the round trip.
+/// An acknowledgment, as `pkts_acked` sees it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measured {
     pub(crate) now: Time,
@@ -104,7 +104,7 @@ pub(crate) struct Measured {
     pub(crate) paced: bool,
 }
 
-/// What is known of deliveries (`tp->delivered`, `tp->delivered_ce`), and the sequence numbers.
+/// Counts of deliveries (`tp->delivered`, `tp->delivered_ce`), and the sequence numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Delivered {
     pub(crate) una: u64,
@@ -167,7 +167,6 @@ impl Congestion {
         }
     }
 
-    /// The same, mutable.
     pub(crate) fn foreign_mut(&mut self) -> Option<&mut Foreign> {
         match self {
             Congestion::Foreign(foreign) => Some(foreign),
@@ -183,7 +182,6 @@ impl Congestion {
         }
     }
 
-    /// Bytes of heap memory.
     pub(crate) fn heap(&self) -> usize {
         match self {
             Congestion::Reno => 0,
