@@ -18,13 +18,13 @@ pub(crate) enum Source {
 
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
-    source: Source,
+    pub(crate) source: Source,
     /// A segment waits.
     holds: bool,
     /// Payload bytes that may still leave together with the last segment.
     burst: u32,
     /// When the next segment may leave.
-    until: Time,
+    pub(crate) until: Time,
     /// Number of data segments that Linux does not pace yet: those before the tenth.
     unpaced: u8,
 }
@@ -32,10 +32,6 @@ pub(crate) struct Pace {
 impl Pace {
     pub(crate) fn new(source: Source, now: Time) -> Self {
         Pace { source, until: now, unpaced: 9, ..Pace::default() }
-    }
-
-    pub(crate) fn source(&self) -> Source {
-        self.source
     }
 
     #[inline]
@@ -53,12 +49,6 @@ impl Pace {
     /// without checking the pace).
     pub(crate) fn excuse(&mut self, mss: u64) {
         self.burst = self.burst.max(mss.min(u64::from(u32::MAX)) as u32);
-    }
-
-    /// When the next segment may leave.
-    #[inline]
-    pub(crate) fn next_send(&self) -> Time {
-        self.until
     }
 
     /// When the waiting segment may leave.

@@ -99,7 +99,7 @@ impl Receiver {
         let special =
             linux.is_some() || connection.accurate_ecn || connection.quick_acks > 0 || every_mark;
         let largest = connection.receive_window.largest();
-        let buffer = linux.as_ref().map_or(largest, |linux| linux.window());
+        let buffer = linux.as_ref().map_or(largest, |linux| linux.window);
         Receiver {
             next,
             read: 1,
@@ -110,7 +110,7 @@ impl Receiver {
             delay: connection.delayed_ack_timeout,
             count: connection.delayed_ack_count,
             quick: connection.quick_acks,
-            is_6_1: linux.as_ref().is_some_and(|linux| linux.room().is_some()),
+            is_6_1: linux.as_ref().is_some_and(|linux| linux.buffer.is_some()),
             linux,
             plain: !special,
             reading: true,
@@ -189,7 +189,7 @@ impl Receiver {
             && let Some(linux) = &mut self.linux
         {
             linux.on_segment(now);
-            if let Some(buffer) = linux.buffer()
+            if let Some(buffer) = &mut linux.buffer
                 && segment.has_timestamp
                 && segment.len > 0
             {
@@ -221,7 +221,7 @@ impl Receiver {
         if !self.plain
             && let Some(linux) = &self.linux
         {
-            deadline = deadline.min(linux.deadline());
+            deadline = deadline.min(linux.compressed_until);
         }
         (deadline != Time::MAX).then_some(deadline)
     }
@@ -238,7 +238,7 @@ impl Receiver {
         if !self.plain
             && let Some(linux) = &mut self.linux
         {
-            if now >= linux.deadline() {
+            if now >= linux.compressed_until {
                 return Some(self.acknowledge(now));
             }
             if now >= self.deadline {
@@ -280,7 +280,7 @@ impl Receiver {
         if self.closed || !segment.flags.has(Flags::SYN) {
             return None;
         }
-        let open = self.accurate.as_ref().is_some_and(|accurate| accurate.is_open());
+        let open = self.accurate.as_ref().is_some_and(|accurate| accurate.open);
         if self.next > 1 || segment.seq != 0 || open {
             // RFC 5961, section 4: a SYN within the connection is answered with an ACK.
             return (self.next > 0).then(|| self.acknowledge(now));
@@ -314,7 +314,7 @@ impl Receiver {
             && let Some(linux) = &mut self.linux
         {
             linux.on_data_2_6(now, u64::from(self.mss));
-            self.buffer = linux.window();
+            self.buffer = linux.window;
             if self.pending >= self.count || linux.is_quick() || self.at_once {
                 return put(Some(self.acknowledge(now)), reply);
             }
@@ -364,7 +364,7 @@ impl Receiver {
             held = to - from - fresh;
             match &mut self.linux {
                 _ if self.plain => self.remember(block),
-                Some(linux) if early => linux.reported().add(from, to),
+                Some(linux) if early => linux.reported.add(from, to),
                 Some(_) => {}
                 None => self.remember(block),
             }
@@ -387,7 +387,7 @@ impl Receiver {
         if let Some(linux) = &mut self.linux
             && self.next > before
         {
-            linux.reported().advance(self.next, self.early.is_empty());
+            linux.reported.advance(self.next, self.early.is_empty());
         }
         // The application has not read these data when the acknowledgment leaves.
         self.unread = if self.linux.is_some() && !self.is_6_1 { self.next - before } else { 0 };
@@ -400,7 +400,7 @@ impl Receiver {
                 linux.on_duplicate(from, to, true);
             } else if advanced && !self.is_6_1 {
                 linux.on_data_2_6(now, waiting);
-                self.buffer = linux.window();
+                self.buffer = linux.window;
             } else if len > 0 && !advanced {
                 linux.on_disorder(from, to);
             }
@@ -415,9 +415,9 @@ impl Receiver {
         }
         if let Some(accurate) = &mut self.accurate {
             if len > 0 && old > 0 {
-                accurate.on_duplicate(start, end.min(before));
+                accurate.duplicate = Some((start, end.min(before)));
             } else if held > 0 {
-                accurate.on_duplicate(from, to);
+                accurate.duplicate = Some((from, to));
             }
         }
         self.acknowledge_into(now, segment);
@@ -477,7 +477,7 @@ impl Receiver {
         if !self.plain
             && let Some(accurate) = &mut self.accurate
         {
-            duplicate = accurate.take_duplicate();
+            duplicate = accurate.duplicate.take();
         }
         self.pending = 0;
         self.deadline = Time::MAX;

@@ -42,10 +42,10 @@ pub(crate) struct DataReceiver {
     last_marked: bool,
     syn_acks: u8,
     /// The handshake is over (SYN-RCVD is left).
-    open: bool,
+    pub(crate) open: bool,
     /// Data that came a second time, to be reported with the next acknowledgment (RFC 2883, as
     /// section 3.1.1 asks).
-    duplicate: Option<(u64, u64)>,
+    pub(crate) duplicate: Option<(u64, u64)>,
 }
 
 impl DataReceiver {
@@ -83,10 +83,6 @@ impl DataReceiver {
         ace != 0 && told_in_handshake(ace).is_none_or(|came| is_valid_transition(sent, came))
     }
 
-    pub(crate) fn is_open(&self) -> bool {
-        self.open
-    }
-
     /// An acceptable packet with `len` bytes of payload arrived as `came`. `waits` says whether
     /// data, including its own, wait for their acknowledgment. Returns whether it must be
     /// acknowledged at once (section 3.2.2.5.1).
@@ -109,14 +105,6 @@ impl DataReceiver {
         }
         let most = if waits { Self::WITH_DATA } else { Self::WITHOUT_DATA };
         changed || (marked && self.marks >= most)
-    }
-
-    pub(crate) fn on_duplicate(&mut self, start: u64, end: u64) {
-        self.duplicate = Some((start, end));
-    }
-
-    pub(crate) fn take_duplicate(&mut self) -> Option<(u64, u64)> {
-        self.duplicate.take()
     }
 
     /// Completes an acknowledgment: adds the ACE field (section 3.2.2), and, if a counter has

@@ -54,7 +54,7 @@ pub(crate) struct DataSender {
     deaf: bool,
     syns: u8,
     /// How the SYN-ACK arrived, to be reported with a pure acknowledgment (section 3.2.2.1).
-    to_tell: Option<Ecn>,
+    pub(crate) to_tell: Option<Ecn>,
     syn_ack_marked: bool,
     /// r.cep, of the packets that it received.
     heard: u64,
@@ -120,11 +120,6 @@ impl DataSender {
         if came == Ecn::Ce && !std::mem::replace(&mut self.syn_ack_marked, true) {
             self.heard += 1;
         }
-    }
-
-    /// Whether the acknowledgment of a SYN-ACK must be sent before anything else.
-    pub(crate) fn owes_syn_ack(&self) -> bool {
-        self.to_tell.is_some()
     }
 
     /// A segment without SYN arrived as `came`. Returns whether an answer must be sent.

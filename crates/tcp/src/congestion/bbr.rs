@@ -161,7 +161,7 @@ impl CongestionController for Bbr {
 
     fn pacing_rate(&self, window: &Window, _: Option<Duration>) -> Option<Rate> {
         // The kernel paces payload.
-        let payload = self.law.as_ref()?.pacing_rate();
+        let payload = self.law.as_ref()?.pacing_rate;
         let wire = payload * 8 * (window.mss + self.headers) / window.mss;
         Some(Rate::from_bps(wire.max(1)))
     }

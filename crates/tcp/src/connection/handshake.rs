@@ -48,7 +48,7 @@ impl Connection {
     /// 9768, section 3.2.2.1).
     pub(crate) fn acknowledges_first(&self) -> bool {
         self.habits.separate_ack
-            || self.accurate.as_ref().is_some_and(|accurate| accurate.owes_syn_ack())
+            || self.accurate.as_ref().is_some_and(|accurate| accurate.to_tell.is_some())
     }
 
     /// The SYN-ACK again: the acknowledgment of it was lost (RFC 9293, section 3.10.7.4).

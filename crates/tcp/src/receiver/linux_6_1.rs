@@ -12,7 +12,10 @@ impl Receiver {
     }
 
     fn room(&self) -> &ReceiveBuffer {
-        self.linux.as_ref().and_then(|linux| linux.room()).expect("the receiver is Linux 6.1's")
+        self.linux
+            .as_ref()
+            .and_then(|linux| linux.buffer.as_ref())
+            .expect("the receiver is Linux 6.1's")
     }
 
     /// The window that could be offered now, from RCV.NXT on (`tcp_select_window`), and whether
@@ -59,7 +62,7 @@ impl Receiver {
     /// Whether the window could be twice as large (`tcp_cleanup_rbuf`).
     fn doubles(&self) -> bool {
         let (room, left) = (self.room(), self.advertised.saturating_sub(self.next));
-        if 2 * left > room.clamp() {
+        if 2 * left > room.clamp {
             return false;
         }
         let (window, _) = room.window();
@@ -70,7 +73,7 @@ impl Receiver {
     pub(super) fn on_read_6_1(&mut self, now: Time) {
         if self.reading {
             self.read = self.data_end().max(self.read);
-            if let Some(buffer) = self.rules().buffer() {
+            if let Some(buffer) = &mut self.rules().buffer {
                 buffer.on_read(now);
             }
         }

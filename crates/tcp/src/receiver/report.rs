@@ -44,7 +44,7 @@ impl Receiver {
         duplicate.map(&mut tell);
         match if self.plain { None } else { self.linux() } {
             Some(linux) => {
-                let _ = linux.reported_blocks().iter().try_for_each(|block| tell(*block));
+                let _ = linux.reported.blocks.iter().try_for_each(|block| tell(*block));
             }
             None => {
                 let recent = self.recent.iter().take_while(|offset| **offset != 0);

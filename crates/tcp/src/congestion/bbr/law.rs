@@ -115,7 +115,8 @@ pub(crate) struct Law {
     full_bw: u64,
     has_rtt: bool,
     prior_cwnd: u32,
-    pacing_rate: u64,
+    /// Payload bytes per second.
+    pub(crate) pacing_rate: u64,
     epoch_us: u64,
     epoch_acked: u64,
     extra: [u32; 2],
@@ -172,10 +173,6 @@ impl Law {
     #[cfg(test)]
     pub(super) fn mode(&self) -> Mode {
         self.mode
-    }
-
-    pub(crate) fn pacing_rate(&self) -> u64 {
-        self.pacing_rate
     }
 
     /// Reads an acknowledgment, and sets the window. Returns true if segments sent now cannot

@@ -73,14 +73,14 @@ impl Path {
 
     /// Payload a second over that of the path, in hundredths.
     fn gain(&self) -> u64 {
-        (self.law.pacing_rate() * 100 + 500 * MSS) / (1000 * MSS)
+        (self.law.pacing_rate * 100 + 500 * MSS) / (1000 * MSS)
     }
 }
 
 #[test]
 fn the_first_rate_is_that_of_the_initial_window() {
     // 10 segments in 40 ms, by 739/256, less a hundredth: 1 034 487 bytes a second.
-    let rate = Path::new().law.pacing_rate();
+    let rate = Path::new().law.pacing_rate;
     assert!(rate.abs_diff(1_034_487) < 100, "{rate}");
 }
 

@@ -16,7 +16,7 @@ impl Machine {
     /// Something is sent after everything was acknowledged (`tcp_cwnd_restart`).
     pub(super) fn on_restart(&mut self, now: Time) {
         let idle = now.since(self.last_sent);
-        let rto = self.estimator.rto();
+        let rto = self.estimator.rto;
         self.congestion.on_restart(&mut self.window, now, self.last_sent);
         self.restart_rates(now);
         if self.slow_start_after_idle && idle > rto && self.next > 1 {
@@ -36,7 +36,7 @@ impl Machine {
     /// The window was not used for a timeout (`tcp_cwnd_application_limited`; RFC 2861).
     pub(super) fn unused(&mut self, now: Time, more: bool) {
         self.used = self.used.max(self.queue.len());
-        if now.since(self.used_at) < self.estimator.rto() || !self.slow_start_after_idle {
+        if now.since(self.used_at) < self.estimator.rto || !self.slow_start_after_idle {
             return;
         }
         if self.state == State::Open && !more {

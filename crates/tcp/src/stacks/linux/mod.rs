@@ -201,7 +201,7 @@ impl Machine {
         let start = u64::from(!connection.handshake);
         let source = match &congestion {
             Congestion::Bbr(_) => Source::Machine,
-            Congestion::Foreign(foreign) if foreign.role().paces => Source::Controller,
+            Congestion::Foreign(foreign) if foreign.role.paces => Source::Controller,
             _ if connection.pacing => Source::Window,
             _ => Source::None,
         };
@@ -316,7 +316,7 @@ impl Machine {
             self.prr_out += 1;
         }
         if at == 0 && self.pending != Pending::Reordering {
-            self.set_timer(now, Pending::Timeout, self.estimator.rto());
+            self.set_timer(now, Pending::Timeout, self.estimator.rto);
         }
         Some(resent)
     }
@@ -405,7 +405,7 @@ impl Machine {
     /// segment was sent, if another timer ran in its place.
     fn rearm(&mut self, now: Time) {
         let Some(head) = self.queue.front() else { return self.stop_timer() };
-        let rto = self.estimator.rto();
+        let rto = self.estimator.rto;
         let after = match self.pending {
             Pending::Probe | Pending::Reordering => {
                 (head.at + rto).since(now).max(Duration::from_micros(1))

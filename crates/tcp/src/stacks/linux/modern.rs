@@ -1,7 +1,7 @@
 //! Acknowledgments and timeouts in 6.1 (`tcp_ack`, `tcp_fastretrans_alert`, `tcp_cwnd_reduction`,
 //! `tcp_xmit_retransmit_queue`, `tcp_retransmit_timer`).
 
-use super::congestion::{Congestion, Delivered, Measured};
+use super::congestion::{Congestion, Measured};
 use super::{Ack, EVER, Machine, Pending, RETRANS, Resend, SACKED, State};
 use crate::Segment;
 use crate::congestion::{AckSample, CongestionKind, Delivery};
@@ -93,7 +93,7 @@ impl Machine {
             srtt: sample.srtt,
             limited: sample.limited,
             repairing: matches!(self.state, State::Recovery | State::Loss),
-            next_send: self.pace.next_send(),
+            next_send: self.pace.until,
             ..Delivery::default()
         };
         let grows = sample.acked > 0 && !ack.echo && !self.in_reduction();
@@ -105,7 +105,7 @@ impl Machine {
     /// Tells a control that Linux does not have what the next reduction is for, if not for a loss.
     fn because(&mut self, kind: CongestionKind) {
         if let Some(foreign) = self.congestion.foreign_mut() {
-            foreign.because(kind);
+            foreign.event.kind = kind;
         }
     }
 
@@ -113,7 +113,7 @@ impl Machine {
     fn tell_delivered(&mut self) {
         let Machine { una, next, delivered, delivered_marked, .. } = *self;
         if let Some(dctcp) = self.congestion.dctcp() {
-            dctcp.on_ack(&Delivered { una, next, all: delivered, marked: delivered_marked });
+            dctcp.on_ack(una, next, delivered, delivered_marked);
         }
     }
 
@@ -565,7 +565,7 @@ impl Machine {
             });
         }
         self.window.cwnd = match self.congestion.foreign() {
-            Some(foreign) if foreign.role().governs => foreign.segments(),
+            Some(foreign) if foreign.role.governs => (foreign.window.cwnd / self.mss).max(1) as u32,
             _ => self.queue.in_flight() + 1,
         };
         self.window.count = 0;

@@ -261,7 +261,7 @@ impl Machine {
 
     fn timed_out(&self, now: Time, at: usize) -> bool {
         let ago = self.clock.ticks(now) - self.clock.ticks(self.queue.get(at).at);
-        self.clock.tick.saturating_mul(ago) > self.estimator.rto()
+        self.clock.tick.saturating_mul(ago) > self.estimator.rto
     }
 
     fn head_timed_out(&self, now: Time) -> bool {
@@ -394,7 +394,7 @@ impl Machine {
         self.enter_loss_2_6(now, true);
         self.retransmits += 1;
         self.resend = Resend::Forced(0);
-        self.set_timer(now, Pending::Timeout, self.estimator.rto());
+        self.set_timer(now, Pending::Timeout, self.estimator.rto);
     }
 
     /// `tcp_enter_loss`. If `forget`, SACKs are forgotten as well.

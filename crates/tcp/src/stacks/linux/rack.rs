@@ -149,7 +149,7 @@ impl Machine {
         if std::mem::take(&mut self.rack.advanced) {
             let wait = self.detect_loss(now);
             if wait > Duration::ZERO {
-                let after = (wait + LEAST).min(self.estimator.rto());
+                let after = (wait + LEAST).min(self.estimator.rto);
                 self.set_timer(now, Pending::Reordering, after);
                 ack.set_timer = false;
             }
@@ -181,7 +181,7 @@ impl Machine {
         if !matches!(self.state, State::Open | State::Cwr) {
             return false;
         }
-        let rto = self.estimator.rto();
+        let rto = self.estimator.rto;
         let mut after = match self.estimator.srtt() {
             Some(srtt) if self.queue.len() == 1 => srtt * 2 + self.estimator.least(),
             Some(srtt) => srtt * 2 + LEAST,

@@ -186,7 +186,7 @@ impl Machine {
                 State::Loss => Repair::Loss,
                 _ => Repair::Nothing,
             },
-            next_send: self.pace.next_send(),
+            next_send: self.pace.until,
         };
         if bbr.on_ack(&mut self.window, &sample) {
             rates.app_limited = delivered + in_flight;

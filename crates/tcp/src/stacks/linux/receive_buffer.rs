@@ -50,7 +50,7 @@ pub(crate) struct ReceiveBuffer {
     most: u64,
     /// The largest window that may be offered (`window_clamp`), and the present limit
     /// (`rcv_ssthresh`).
-    clamp: u64,
+    pub(crate) clamp: u64,
     threshold: u64,
     mss: u64,
     /// Windows are reported in units of 2 to the power of this (`rcv_wscale`).
@@ -272,11 +272,6 @@ impl ReceiveBuffer {
     /// Rounded up to a multiple of the unit.
     pub(crate) fn rounded(&self, window: u64) -> u64 {
         window.next_multiple_of(1 << self.scale)
-    }
-
-    /// The largest window that may ever be offered (`window_clamp`).
-    pub(crate) fn clamp(&self) -> u64 {
-        self.clamp
     }
 
     pub(crate) fn heap(&self) -> usize {

@@ -46,7 +46,8 @@ pub(crate) struct Acknowledging {
     hole: u64,
     sent: u32,
     held: u32,
-    compressed_until: Time,
+    /// When what was held back is sent.
+    pub(crate) compressed_until: Time,
     /// When the timer of delayed acknowledgments expires. It does so even if the acknowledgment has
     /// been sent, and sends what is held back.
     alarm: Time,
@@ -54,12 +55,13 @@ pub(crate) struct Acknowledging {
     refreshed: Time,
     /// The window to offer, which in 2.6 grows with the segments that arrive (`tcp_grow_window`),
     /// and its maximum. In 6.1 the last window offered.
-    window: u64,
+    pub(crate) window: u64,
     widest: u64,
     mss: u64,
-    reported: Reported,
-    /// State of 6.1.
-    buffer: Option<ReceiveBuffer>,
+    /// SACK blocks.
+    pub(crate) reported: Reported,
+    /// Memory and window of 6.1.
+    pub(crate) buffer: Option<ReceiveBuffer>,
 }
 
 impl Acknowledging {
@@ -85,23 +87,9 @@ impl Acknowledging {
         }
     }
 
-    /// The window to offer while no data wait for the application or for a hole.
-    pub(crate) fn window(&self) -> u64 {
-        self.window
-    }
-
     pub(crate) fn heap(&self) -> usize {
         let buffer = self.buffer.as_ref().map_or(0, ReceiveBuffer::heap);
         size_of::<Self>() + self.reported.heap() + buffer
-    }
-
-    /// Memory and window of 6.1.
-    pub(crate) fn room(&self) -> Option<&ReceiveBuffer> {
-        self.buffer.as_ref()
-    }
-
-    pub(crate) fn buffer(&mut self) -> Option<&mut ReceiveBuffer> {
-        self.buffer.as_mut()
     }
 
     /// Whether the window is no smaller than the last one, although the application has not read
@@ -198,15 +186,6 @@ impl Acknowledging {
         }
     }
 
-    /// The SACK blocks, the newest first.
-    pub(crate) fn reported(&mut self) -> &mut Reported {
-        &mut self.reported
-    }
-
-    pub(crate) fn reported_blocks(&self) -> &[(u64, u64)] {
-        self.reported.blocks()
-    }
-
     /// Whether acknowledgments that are held back are sent before `start..end`, which was not
     /// expected, is reported (`tcp_sack_compress_send_ack`).
     pub(crate) fn lets_go(&self, start: u64, end: u64) -> bool {
@@ -271,11 +250,6 @@ impl Acknowledging {
             }
         }
         true
-    }
-
-    /// When what was held back is sent.
-    pub(crate) fn deadline(&self) -> Time {
-        self.compressed_until
     }
 
     /// The timestamp of an acknowledgment that is sent now. One that was held back has that of the

@@ -11,7 +11,7 @@ const EXPECTED: usize = 2;
 /// Blocks, the newest first.
 #[derive(Debug, Default)]
 pub(crate) struct Reported {
-    blocks: Vec<(u64, u64)>,
+    pub(crate) blocks: Vec<(u64, u64)>,
 }
 
 fn touch(a: (u64, u64), b: (u64, u64)) -> bool {
@@ -23,10 +23,6 @@ fn joined(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
 }
 
 impl Reported {
-    pub(crate) fn blocks(&self) -> &[(u64, u64)] {
-        &self.blocks
-    }
-
     fn find(&self, new: (u64, u64)) -> Option<usize> {
         self.blocks.iter().position(|block| touch(*block, new))
     }
@@ -73,17 +69,17 @@ mod tests {
         for start in [10, 30, 50, 70, 90] {
             reported.add(start, start + 10);
         }
-        assert_eq!(reported.blocks(), [(90, 100), (70, 80), (50, 60), (30, 40)]);
+        assert_eq!(reported.blocks, [(90, 100), (70, 80), (50, 60), (30, 40)]);
         // 10..20 is forgotten.
         reported.add(20, 25);
-        assert_eq!(reported.blocks(), [(20, 25), (90, 100), (70, 80), (50, 60)]);
+        assert_eq!(reported.blocks, [(20, 25), (90, 100), (70, 80), (50, 60)]);
         // What joins two of them makes one.
         reported.add(80, 90);
-        assert_eq!(reported.blocks(), [(70, 100), (20, 25), (50, 60)]);
+        assert_eq!(reported.blocks, [(70, 100), (20, 25), (50, 60)]);
         assert!(reported.expects(25, 30) && !reported.expects(60, 65) && !reported.expects(1, 2));
         reported.advance(25, false);
-        assert_eq!(reported.blocks(), [(70, 100), (50, 60)]);
+        assert_eq!(reported.blocks, [(70, 100), (50, 60)]);
         reported.advance(60, true);
-        assert!(reported.blocks().is_empty() && reported.expects(70, 80));
+        assert!(reported.blocks.is_empty() && reported.expects(70, 80));
     }
 }

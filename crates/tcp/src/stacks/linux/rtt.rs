@@ -20,7 +20,7 @@ pub(super) struct Estimator {
     round: u64,
     least: u64,
     most: Duration,
-    rto: Duration,
+    pub(super) rto: Duration,
     clock: Clock,
 }
 
@@ -86,10 +86,6 @@ impl Estimator {
 
     pub(super) fn least(&self) -> Duration {
         self.unit.saturating_mul(self.least)
-    }
-
-    pub(super) fn rto(&self) -> Duration {
-        self.rto
     }
 
     pub(super) fn srtt(&self) -> Option<Duration> {

@@ -131,7 +131,7 @@ impl Law for Machine {
                 self.resend = Resend::Forced(0);
                 self.retransmits += 1;
                 self.estimator.back_off();
-                self.set_timer(now, Pending::Timeout, self.estimator.rto());
+                self.set_timer(now, Pending::Timeout, self.estimator.rto);
                 connection.stats.timeouts += 1;
                 connection.cwr_due = connection.ecn;
                 self.pace.excuse(self.mss);
@@ -148,12 +148,16 @@ impl Law for Machine {
     fn poll(&mut self, connection: &mut Connection, now: Time, segment: &mut Segment) -> bool {
         let at = self.version.instant(now);
         let Machine { pace, congestion, mss, .. } = self;
-        let held = pace.held(now, || congestion.foreign().map_or(0, |own| own.quantum()), *mss);
+        let held = pace.held(
+            now,
+            || congestion.foreign().map_or(0, |own| own.controller.send_quantum(&own.window)),
+            *mss,
+        );
         if held && std::mem::take(&mut self.loss_probe_due) {
             self.probe_held(at);
             self.follow(connection);
         }
-        if held && self.pace.source() == Source::Window {
+        if held && self.pace.source == Source::Window {
             return false;
         }
         if let Some(buffer) = &mut self.buffer {
@@ -198,13 +202,13 @@ impl Law for Machine {
             return;
         }
         let srtt = self.estimator.srtt();
-        let rate = match (self.pace.source(), &self.congestion) {
+        let rate = match (self.pace.source, &self.congestion) {
             (Source::None, _) => return,
             (Source::Machine, congestion) => {
                 return self.pace.sent_by_machine(now, segment.len, congestion.rate());
             }
             (Source::Controller, congestion) => {
-                congestion.foreign().and_then(|foreign| foreign.rate(srtt))
+                congestion.foreign().and_then(|own| own.controller.pacing_rate(&own.window, srtt))
             }
             (Source::Window, _) => Pace::of_window(self.cwnd(), self.ssthresh(), srtt),
         };
@@ -229,7 +233,7 @@ impl Law for Machine {
             cwnd: self.cwnd(),
             ssthresh: self.ssthresh(),
             srtt: self.estimator.srtt(),
-            rto: self.estimator.rto(),
+            rto: self.estimator.rto,
             in_flight: u64::from(self.queue.in_flight()) * self.mss,
             // The names of `ss` and of the kernel's own traces.
             phase: match self.state {
@@ -244,7 +248,7 @@ impl Law for Machine {
 
     fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
         if let Some(foreign) = self.congestion.foreign() {
-            foreign.probe(out);
+            foreign.controller.probe(out);
         }
     }
 

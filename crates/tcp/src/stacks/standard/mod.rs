@@ -245,7 +245,7 @@ impl Standard {
     ) {
         let Some(mut watch) = self.watch.take() else { return };
         let (controller, window) = (&mut self.controller, &mut self.window);
-        watch.all_lost_below(now, self.recovery.board.lost_below(), |lost| {
+        watch.all_lost_below(now, self.recovery.board.lost_edge, |lost| {
             controller.on_lost(window, lost)
         });
         let rate = watch.on_ack(now, segment, connection.next);
@@ -261,7 +261,7 @@ impl Standard {
             srtt: self.rtt.srtt(),
             limited: connection.limited,
             repairing: self.recovery.phase != Phase::Open,
-            next_send: self.pace.next_send(),
+            next_send: self.pace.until,
             rate,
         };
         self.controller.on_delivery(&mut self.window, &delivery);
@@ -607,7 +607,7 @@ impl Law for Standard {
         self.recovery.sent(u64::from(segment.len));
         if !connection.plain && segment.len > 0 && self.pace.paces() {
             let (window, srtt) = (&self.window, self.rtt.srtt());
-            let rate = match self.pace.source() {
+            let rate = match self.pace.source {
                 Source::Controller => self.controller.pacing_rate(window, srtt),
                 _ => Pace::of_window(window.cwnd, window.ssthresh, srtt),
             };

@@ -153,7 +153,7 @@ impl Recovery {
             let duplicate = acked == 0 && repeats && una < next && !self.uses_sack();
             return Progress { acked, duplicate, delivered: acked };
         }
-        let before = self.board.sacked();
+        let before = self.board.sacked;
         let news = if self.uses_sack() { self.board.update(segment, una, next, mss) } else { 0 };
         if acked > 0 {
             self.board.advance(una, segment.ack);
@@ -162,7 +162,7 @@ impl Recovery {
             true => acked == 0 && news > 0,
             false => acked == 0 && repeats && una < next,
         };
-        Progress { acked, duplicate, delivered: (acked + self.board.sacked()) - before }
+        Progress { acked, duplicate, delivered: (acked + self.board.sacked) - before }
     }
 
     /// Counts duplicates outside recovery. Returns true if fast recovery must begin.

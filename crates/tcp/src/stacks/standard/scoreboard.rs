@@ -18,9 +18,9 @@ pub(super) const DUP_THRESH: usize = 3;
 pub(super) struct Scoreboard {
     /// SACKed ranges above the cumulative acknowledgment.
     ranges: RangeSet,
-    sacked: u64,
+    pub(super) sacked: u64,
     /// Everything below this offset that is not SACKed is taken as lost.
-    lost_edge: u64,
+    pub(super) lost_edge: u64,
     /// Bytes taken as lost.
     lost: u64,
     /// HighRxt: everything below this offset that was not SACKed at the time was sent again.
@@ -36,19 +36,9 @@ impl Scoreboard {
         self.ranges.is_empty() && self.lost == 0 && self.retransmitted == 0
     }
 
-    #[inline]
-    pub(super) fn sacked(&self) -> u64 {
-        self.sacked
-    }
-
     /// Whether any byte from `offset` on is SACKed.
     pub(super) fn sacked_above(&self, offset: u64) -> bool {
         self.ranges.as_slice().last().is_some_and(|&(_, end)| end > offset)
-    }
-
-    /// Everything below this offset that is not SACKed was taken as lost at some time.
-    pub(super) fn lost_below(&self) -> u64 {
-        self.lost_edge
     }
 
     /// Whether the byte at `una` is taken as lost (RFC 6675, IsLost).

@@ -18,7 +18,7 @@ impl Bbr {
 
     /// Payload bytes per second; 0 before the connection is open.
     pub(crate) fn pacing_rate(&self) -> u64 {
-        self.open.as_ref().map_or(0, |(law, _)| law.pacing_rate())
+        self.open.as_ref().map_or(0, |(law, _)| law.pacing_rate)
     }
 
     /// Reads an acknowledgment (`bbr_main`). Returns true if segments sent now cannot measure the

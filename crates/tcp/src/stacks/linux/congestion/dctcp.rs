@@ -1,7 +1,7 @@
 //! DCTCP as in Linux 6.1 (`tcp_dctcp.c`): with integers in which 1024 means 1, and with segments
 //! counted when they are delivered, not when they are acknowledged.
 
-use super::{Cwnd, Delivered};
+use super::Cwnd;
 use crate::congestion::CongestionControl;
 
 /// The value 1 (`DCTCP_MAX_ALPHA`).
@@ -19,7 +19,7 @@ pub(crate) struct Dctcp {
     delivered: u32,
     marked: u32,
     /// The window before the last reduction (`loss_cwnd`).
-    before: u32,
+    pub(super) before: u32,
 }
 
 impl Dctcp {
@@ -49,14 +49,9 @@ impl Dctcp {
         window.ssthresh = (window.cwnd / 2).max(2);
     }
 
-    /// `dctcp_cwnd_undo`.
-    pub(super) fn before(&self) -> u32 {
-        self.before
-    }
-
-    /// `dctcp_update_alpha`.
-    pub(crate) fn on_ack(&mut self, now: &Delivered) {
-        if now.una < self.round {
+    /// `dctcp_update_alpha`: segments delivered in total, and those of them with an echo.
+    pub(crate) fn on_ack(&mut self, una: u64, next: u64, delivered: u32, marked: u32) {
+        if una < self.round {
             return;
         }
         // At least one, unless nothing is left (`min_not_zero`).
@@ -65,12 +60,12 @@ impl Dctcp {
             less => less,
         };
         self.alpha -= less;
-        let marked = now.marked - self.marked;
-        if marked > 0 {
-            let share = (marked << (10 - self.shift)) / (now.all - self.delivered).max(1);
+        let newly_marked = marked - self.marked;
+        if newly_marked > 0 {
+            let share = (newly_marked << (10 - self.shift)) / (delivered - self.delivered).max(1);
             self.alpha = (self.alpha + share).min(ONE);
         }
-        (self.round, self.delivered, self.marked) = (now.next, now.all, now.marked);
+        (self.round, self.delivered, self.marked) = (next, delivered, marked);
     }
 }
 
@@ -86,19 +81,17 @@ mod tests {
     fn alpha_is_counted_in_integers() {
         let mut dctcp = dctcp();
         assert_eq!((dctcp.shift, dctcp.alpha), (4, 1024));
-        let mut delivered = Delivered { una: 1, next: 101, all: 0, marked: 0 };
-        dctcp.on_ack(&delivered);
+        dctcp.on_ack(1, 101, 0, 0);
         assert_eq!(dctcp.alpha, 960);
         // Within the round nothing is counted; at its end three of ten: 960 - 60 + 3 * 64 / 10.
-        delivered = Delivered { una: 100, next: 201, all: 9, marked: 2 };
-        dctcp.on_ack(&delivered);
+        dctcp.on_ack(100, 201, 9, 2);
         assert_eq!(dctcp.alpha, 960);
-        dctcp.on_ack(&Delivered { una: 101, next: 201, all: 10, marked: 3 });
+        dctcp.on_ack(101, 201, 10, 3);
         assert_eq!(dctcp.alpha, 960 - 60 + 19);
         // Below 16 it goes to nothing at once.
         for round in 2..100 {
             let una = 100 * round + 1;
-            dctcp.on_ack(&Delivered { una, next: una + 100, all: 10, marked: 3 });
+            dctcp.on_ack(una, una + 100, 10, 3);
         }
         assert_eq!(dctcp.alpha, 0);
     }
@@ -112,6 +105,6 @@ mod tests {
         assert_eq!((dctcp.ssthresh(20), dctcp.ssthresh(41), dctcp.ssthresh(2)), (20, 39, 2));
         let mut window = Cwnd { cwnd: 21, ssthresh: 20, count: 0, most: 100 };
         dctcp.on_loss(&mut window);
-        assert_eq!((window.ssthresh, dctcp.before()), (10, 21));
+        assert_eq!((window.ssthresh, dctcp.before), (10, 21));
     }
 }

@@ -14,17 +14,18 @@ use crate::congestion::{
 };
 use crate::connection::Site;
 use crate::stacks::watch::Watch;
-use forebay_core::{Duration, Rate, Time};
+use forebay_core::Time;
 
+/// The control of one connection.
 #[derive(Debug)]
 pub(crate) struct Foreign {
-    controller: Box<dyn CongestionController>,
-    window: Window,
-    role: Role,
+    pub(crate) controller: Box<dyn CongestionController>,
+    pub(crate) window: Window,
+    pub(crate) role: Role,
     /// For a controller with attention.
     watch: Option<Box<Watch>>,
     /// The next reduction.
-    event: CongestionEvent,
+    pub(crate) event: CongestionEvent,
     /// Bytes in flight before the present acknowledgment.
     before: u64,
 }
@@ -46,18 +47,6 @@ impl Foreign {
         }
     }
 
-    pub(crate) fn role(&self) -> Role {
-        self.role
-    }
-
-    pub(crate) fn quantum(&self) -> u64 {
-        self.controller.send_quantum(&self.window)
-    }
-
-    pub(crate) fn rate(&self, srtt: Option<Duration>) -> Option<Rate> {
-        self.controller.pacing_rate(&self.window, srtt)
-    }
-
     pub(super) fn open(&mut self, ecn: bool) {
         self.controller.on_feedback(if ecn { Feedback::Classic } else { Feedback::None });
     }
@@ -68,10 +57,6 @@ impl Foreign {
         self.before = u64::from(in_flight) * self.window.mss;
         let flight = u64::from(out) * self.window.mss;
         self.event = CongestionEvent { now, kind: CongestionKind::Loss, flight };
-    }
-
-    pub(crate) fn because(&mut self, kind: CongestionKind) {
-        self.event.kind = kind;
     }
 
     /// Lets the controller change `cwnd`.
@@ -109,11 +94,6 @@ impl Foreign {
             }
         });
         copy.ssthresh
-    }
-
-    /// The window of one that governs it, after a timeout.
-    pub(crate) fn segments(&self) -> u32 {
-        (self.window.cwnd / self.window.mss).max(1) as u32
     }
 
     /// `start..end` is sent, with `in_flight` segments in flight before it.
@@ -167,10 +147,6 @@ impl Foreign {
                 window.cwnd = before;
             }
         });
-    }
-
-    pub(crate) fn probe(&self, out: &mut dyn FnMut(&'static str, f64)) {
-        self.controller.probe(out);
     }
 
     pub(super) fn heap(&self) -> usize {

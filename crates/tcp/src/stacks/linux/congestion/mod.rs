@@ -104,16 +104,6 @@ pub(crate) struct Measured {
     pub(crate) paced: bool,
 }
 
-/// Counts of deliveries (`tp->delivered`, `tp->delivered_ce`), and the sequence numbers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Delivered {
-    pub(crate) una: u64,
-    pub(crate) next: u64,
-    /// Segments delivered, and those of them with an echo.
-    pub(crate) all: u32,
-    pub(crate) marked: u32,
-}
-
 /// Linux's own congestion controls, and others in their place.
 #[derive(Debug, Default)]
 pub(crate) enum Congestion {
@@ -154,7 +144,7 @@ impl Congestion {
     pub(crate) fn governs(&self) -> bool {
         match self {
             Congestion::Bbr(_) => true,
-            Congestion::Foreign(foreign) => foreign.role().governs,
+            Congestion::Foreign(foreign) => foreign.role.governs,
             _ => false,
         }
     }
@@ -214,12 +204,12 @@ impl Congestion {
     /// The window after a reduction is undone (`undo_cwnd`).
     pub(crate) fn undone(&mut self, version: Version, window: &Cwnd, prior: u32) -> u32 {
         let before = match self {
-            Congestion::Dctcp(dctcp) => dctcp.before(),
+            Congestion::Dctcp(dctcp) => dctcp.before,
             Congestion::Bbr(bbr) => {
                 bbr.on_undo();
                 window.cwnd
             }
-            Congestion::Foreign(foreign) if foreign.role().governs => window.cwnd,
+            Congestion::Foreign(foreign) if foreign.role.governs => window.cwnd,
             _ if !version.is_2_6() => prior,
             Congestion::Cubic(cubic) => cubic.last_max,
             Congestion::Reno | Congestion::Foreign(_) => 2 * window.ssthresh,
