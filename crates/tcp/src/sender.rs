@@ -62,12 +62,20 @@ impl Sender {
 
     /// Ends the stream: a FIN follows the last byte written.
     pub fn close(&mut self) {
-        self.connection.close();
+        self.connection.closed = true;
+        if self.connection.state == State::Established {
+            self.connection.state = State::Closing;
+        }
     }
 
     /// Ends the stream after what has been sent: the application is gone, and with it the rest.
     pub fn cut(&mut self) {
-        self.connection.cut();
+        let Connection { next, end, probed, .. } = &mut self.connection;
+        // A FIN that is out says where the end is; a probe may have brought an octet more.
+        if *next <= *end {
+            *end = (*next + u64::from(*probed)).clamp(1, (*end).max(1));
+        }
+        self.close();
     }
 
     /// Takes an arriving segment, whose packet had the codepoint `ecn`.
@@ -158,14 +166,11 @@ impl Sender {
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         let mut deadline = self.connection.deadline;
-        if !self.connection.plain && !self.is_over() {
+        if !self.connection.plain && !matches!(self.connection.state, State::Done | State::Aborted)
+        {
             deadline = deadline.min(self.law.get().pace_deadline());
         }
         (deadline != Time::MAX).then_some(deadline)
-    }
-
-    fn is_over(&self) -> bool {
-        matches!(self.connection.state, State::Done | State::Aborted)
     }
 
     /// The deadline has come. A call that is too early has no effect.

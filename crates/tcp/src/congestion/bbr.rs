@@ -15,7 +15,6 @@
 //! - D5. No acknowledgment counts as delayed (`FLAG_ACK_MAYBE_DELAYED`, which is set for short
 //!   segments).
 
-mod delivered;
 pub(crate) mod law;
 mod policed;
 #[cfg(test)]

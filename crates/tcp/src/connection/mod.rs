@@ -133,23 +133,6 @@ impl Connection {
         u64::from(self.mss)
     }
 
-    /// Ends the stream: a FIN follows the last byte written.
-    pub(crate) fn close(&mut self) {
-        self.closed = true;
-        if self.state == State::Established {
-            self.state = State::Closing;
-        }
-    }
-
-    /// Ends the stream after what has been sent.
-    pub(crate) fn cut(&mut self) {
-        // A FIN that is out says where the end is; a probe may have brought an octet more.
-        if self.next <= self.end {
-            self.end = (self.next + u64::from(self.probed)).clamp(1, self.end.max(1));
-        }
-        self.close();
-    }
-
     /// Reads what concerns the connection of an arriving segment, whose packet had the codepoint
     /// `ecn`. Returns None if the stack need not see it, otherwise whether the window that it offers
     /// is wider than before, and whether it repeats the last one.

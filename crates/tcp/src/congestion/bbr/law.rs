@@ -13,11 +13,10 @@
 
 use super::super::draw::drawn;
 use super::super::max_filter::MaxFilter;
-use super::delivered::{BW, bandwidth};
-use super::policed::{News, Policed};
+use super::policed::{BW, News, Policed, bandwidth};
 use forebay_core::Time;
 
-pub(crate) use super::delivered::Totals;
+pub(crate) use super::policed::Totals;
 
 /// The value 1 of a gain (`BBR_UNIT`).
 const ONE: u64 = 256;

@@ -1,14 +1,31 @@
 //! Whether a token bucket polices the path, and at what rate: the long-term estimate of `tcp_bbr.c`
 //! (`lt_bw`).
 
-use super::delivered::{Totals, bandwidth};
+use forebay_core::Time;
 
+/// One segment a microsecond (`BW_UNIT`).
+pub(super) const BW: u64 = 1 << 24;
 /// Fewest rounds of an interval. It has at most four times as many.
 const ROUNDS: u32 = 4;
 /// An interval is lossy if at least 50 of 256 delivered segments were lost.
 const LOSS: u64 = 50;
 /// Rounds for which a rate is used.
 const USED_ROUNDS: u32 = 48;
+
+/// Counts of the whole connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Totals {
+    /// Segments delivered, including the SYN, and segments found lost.
+    pub(crate) delivered: u32,
+    pub(crate) lost: u32,
+    /// When a segment was last delivered (`delivered_mstamp`).
+    pub(crate) delivered_at: Time,
+}
+
+/// `segments` in the given number of microseconds. The kernel has 32 bits for it.
+pub(super) fn bandwidth(segments: u32, micros: u64) -> u64 {
+    (u64::from(segments) * BW / micros).min(u64::from(u32::MAX))
+}
 
 /// The result of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 //! `tcp_xmit_retransmit_queue`, `tcp_retransmit_timer`).
 
 use super::congestion::{Congestion, Measured};
+use super::rack::RECOVERIES;
 use super::{Ack, EVER, Machine, Pending, RETRANS, Resend, SACKED, State};
 use crate::Segment;
 use crate::congestion::{AckSample, CongestionKind, Delivery};
@@ -461,7 +462,7 @@ impl Machine {
         if self.may_undo(segment) {
             self.undo_6_1(false);
         } else {
-            self.rack.recovered();
+            self.rack.persist = self.rack.persist.saturating_sub(1);
         }
         self.state = State::Open;
     }
@@ -469,7 +470,7 @@ impl Machine {
     fn undo_by_duplicates_6_1(&mut self) -> bool {
         let undo = self.undo_marker > 0 && self.undo_retrans == 0;
         if undo {
-            self.rack.persist_longer();
+            self.rack.persist = (self.rack.persist + 1).min(RECOVERIES);
             self.undo_6_1(false);
         }
         undo

@@ -8,7 +8,7 @@ use forebay_core::{Duration, Time};
 /// Shortest time of a timer (`TCP_TIMEOUT_MIN_US`).
 const LEAST: Duration = Duration::from_millis(2);
 /// Number of recoveries for which a longer reordering window lasts (`TCP_RACK_RECOVERY_THRESH`).
-const RECOVERIES: u8 = 16;
+pub(super) const RECOVERIES: u8 = 16;
 
 /// The segment sent last of those that arrived (`struct tcp_rack`).
 #[derive(Debug, Default)]
@@ -21,7 +21,8 @@ pub(super) struct Rack {
     pub(super) duplicate_seen: bool,
     /// Quarters of the smallest round-trip time to wait, beside the first.
     steps: u8,
-    persist: u8,
+    /// Recoveries for which a longer reordering window still lasts.
+    pub(super) persist: u8,
     last_delivered: u32,
 }
 
@@ -48,14 +49,6 @@ impl Rack {
         } else if self.persist == 0 {
             self.steps = 0;
         }
-    }
-
-    pub(super) fn recovered(&mut self) {
-        self.persist = self.persist.saturating_sub(1);
-    }
-
-    pub(super) fn persist_longer(&mut self) {
-        self.persist = (self.persist + 1).min(RECOVERIES);
     }
 
     fn sent_after(at: Time, end: u64, other: Time, other_end: u64) -> bool {

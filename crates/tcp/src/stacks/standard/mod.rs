@@ -25,7 +25,7 @@ use crate::congestion::{
 use crate::connection::{Connection, Offered, Opened, Site, Timer};
 use crate::pace::{Pace, Source};
 use crate::state::Info;
-use crate::{ConnectionParams, Flags, LossRecovery, Segment};
+use crate::{ConnectionParams, Flags, Segment};
 use forebay_core::{Duration, Time, fetch};
 use recovery::{Phase, Progress, Recovery, Repair};
 use rtt::{RttEstimator, TimedSegments};
@@ -647,9 +647,4 @@ impl Law for Standard {
         let watch = self.watch.as_ref().map_or(0, |watch| watch.heap());
         self.recovery.board.heap() + self.controller.heap() + watch
     }
-}
-
-/// Whether F-RTO is used. It needs SACK.
-fn probes_after_timeout(recovery: LossRecovery, params: &StandardParams) -> bool {
-    params.timeout_recovery == TimeoutRecovery::FRto && recovery == LossRecovery::Sack
 }

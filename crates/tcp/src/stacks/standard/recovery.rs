@@ -2,7 +2,7 @@
 //! they are repaired.
 
 use super::scoreboard::{DUP_THRESH, Scoreboard};
-use super::{Reduction, RepairOrder, StandardParams, probes_after_timeout};
+use super::{Reduction, RepairOrder, StandardParams, TimeoutRecovery};
 use crate::congestion::Window;
 use crate::{LossRecovery, Segment};
 use forebay_core::fetch;
@@ -108,7 +108,7 @@ impl Recovery {
             limited_transmit: params.limited_transmit,
             reduction: params.reduction,
             holes_first: params.repair_order == RepairOrder::HolesFirst,
-            frto: probes_after_timeout(kind, params),
+            frto: params.timeout_recovery == TimeoutRecovery::FRto && kind == LossRecovery::Sack,
             ..Recovery::default()
         }
     }

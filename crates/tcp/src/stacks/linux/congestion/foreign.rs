@@ -32,19 +32,19 @@ pub(crate) struct Foreign {
 
 impl Foreign {
     pub(super) fn new(site: &Site<'_>) -> Self {
-        let mut controller = site.congestion.start(site.connection);
-        if !site.connection.handshake {
-            let ecn = site.connection.ecn;
-            controller.on_feedback(if ecn { Feedback::Classic } else { Feedback::None });
-        }
-        Foreign {
+        let controller = site.congestion.start(site.connection);
+        let mut foreign = Foreign {
             window: Window::new(site.connection, None),
             role: controller.role(),
             watch: Watch::new(controller.role().attention),
             event: CongestionEvent { now: site.now, kind: CongestionKind::Loss, flight: 0 },
             before: 0,
             controller,
+        };
+        if !site.connection.handshake {
+            foreign.open(site.connection.ecn);
         }
+        foreign
     }
 
     pub(super) fn open(&mut self, ecn: bool) {
