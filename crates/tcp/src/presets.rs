@@ -10,9 +10,6 @@ static PRESETS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
     toml::from_str(include_str!("presets.toml")).expect("presets.toml is a table of tables")
 });
 
-/// Names that earlier versions had, and what comes nearest.
-const REMOVED: [(&str, &str); 1] = [("linux-2.6", "linux-2.6.26")];
-
 /// The fields of the preset called `name`.
 ///
 /// # Errors
@@ -20,14 +17,11 @@ const REMOVED: [(&str, &str); 1] = [("linux-2.6", "linux-2.6.26")];
 pub(crate) fn preset(name: &str) -> Result<Map<String, Value>, ConfigError> {
     let Some(Value::Object(own)) = PRESETS.get(name) else {
         let names: Vec<_> = PRESETS.keys().map(String::as_str).collect();
-        let removed = REMOVED.iter().find(|(old, _)| *old == name);
-        return Err(ConfigError::new(
-            "preset",
-            match removed {
-                Some((old, new)) => format!("\"{old}\" is no more; write \"{new}\""),
-                None => unknown("value", name, &names),
-            },
-        ));
+        let message = match name {
+            "linux-2.6" => "\"linux-2.6\" is no more; write \"linux-2.6.26\"".to_owned(),
+            _ => unknown("value", name, &names),
+        };
+        return Err(ConfigError::new("preset", message));
     };
     let mut own = own.clone();
     own.remove("about");

@@ -13,7 +13,7 @@ const LOSS: u64 = 50;
 const USED_ROUNDS: u32 = 48;
 
 /// Counts of the whole connection.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Totals {
     /// Segments delivered, including the SYN, and segments found lost.
     pub(crate) delivered: u32,

@@ -3,7 +3,7 @@
 //!
 //! Counts of delivered segments begin with 1, because the SYN counts.
 
-use super::congestion::Congestion;
+use super::congestion::{Bbr, Congestion};
 use super::queue::Sent;
 use super::{Ack, Machine, State};
 use crate::congestion::law::{Law, Repair, Sample, Totals};
@@ -80,20 +80,16 @@ impl Machine {
         self.delivered + 1
     }
 
-    fn totals(&self, delivered_at: Time) -> Totals {
-        Totals { delivered: self.total_delivered(), lost: self.lost, delivered_at }
-    }
-
     /// The connection is open; its handshake took `rtt`.
     pub(super) fn begin_rates(&mut self, now: Time, rtt: Option<Duration>) {
-        let totals = self.totals(now);
+        let delivered = self.total_delivered();
+        let totals = Totals { delivered, lost: self.lost, delivered_at: now };
         let rtt_us = rtt.map(|rtt| rtt.as_nanos() / 1000);
-        let law = Law::new(self.mss, now, self.window.cwnd, rtt_us, &totals);
         if let (Congestion::Bbr(bbr), Some(rates)) = (&mut self.congestion, &mut self.rates) {
-            bbr.open(law, totals);
+            **bbr = Bbr { law: Law::new(self.mss, now, self.window.cwnd, rtt_us, &totals), totals };
             rates.delivered_at = now;
             // The first write finds nothing unsent.
-            rates.app_limited = totals.delivered;
+            rates.app_limited = delivered;
         }
     }
 

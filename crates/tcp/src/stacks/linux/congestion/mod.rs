@@ -167,7 +167,7 @@ impl Congestion {
     /// The pacing rate of Linux's own BBR, in payload bytes per second.
     pub(crate) fn rate(&self) -> u64 {
         match self {
-            Congestion::Bbr(bbr) => bbr.pacing_rate(),
+            Congestion::Bbr(bbr) => bbr.law.pacing_rate,
             _ => 0,
         }
     }
@@ -206,7 +206,7 @@ impl Congestion {
         let before = match self {
             Congestion::Dctcp(dctcp) => dctcp.before,
             Congestion::Bbr(bbr) => {
-                bbr.on_undo();
+                bbr.law.on_undo(&bbr.totals);
                 window.cwnd
             }
             Congestion::Foreign(foreign) if foreign.role.governs => window.cwnd,
@@ -221,7 +221,7 @@ impl Congestion {
     pub(crate) fn on_loss_state(&mut self, now: Time, next: u64) {
         match self {
             Congestion::Cubic(cubic) => cubic.forget(now, next),
-            Congestion::Bbr(bbr) => bbr.on_timeout(),
+            Congestion::Bbr(bbr) => bbr.law.on_timeout(&bbr.totals),
             _ => {}
         }
     }
