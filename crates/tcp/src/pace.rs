@@ -34,11 +34,6 @@ impl Pace {
         Pace { source, until: now, unpaced: 9, ..Pace::default() }
     }
 
-    #[inline]
-    pub(crate) fn paces(&self) -> bool {
-        self.source != Source::None
-    }
-
     /// No segment waits any more.
     #[inline]
     pub(crate) fn release(&mut self) {

@@ -160,7 +160,7 @@ impl Standard {
 
     /// Whether it is neither paced nor watched.
     pub(super) fn is_plain(&self) -> bool {
-        self.watch.is_none() && !self.pace.paces()
+        self.watch.is_none() && self.pace.source == Source::None
     }
 
     /// Takes over the parameters of `control`, and keeps its state. Returns false, and changes
@@ -505,13 +505,13 @@ impl Standard {
         fetch(&self.rtt);
         fetch(&self.timed);
         fetch(&self.controller);
-        self.recovery.board.fetch_counts();
+        fetch(&self.recovery.board.sacked);
     }
 
     /// Fetches what these point to.
     #[inline]
     pub(crate) fn fetch_further(&self) {
-        self.recovery.board.fetch_ranges();
+        self.recovery.board.ranges.fetch();
         self.timed.fetch_further();
         if self.recovery.phase != Phase::Open {
             self.recovery.fetch_repair();
@@ -605,7 +605,7 @@ impl Law for Standard {
     #[inline(always)]
     fn on_sent(&mut self, connection: &Connection, now: Time, segment: &Segment) {
         self.recovery.sent(u64::from(segment.len));
-        if !connection.plain && segment.len > 0 && self.pace.paces() {
+        if !connection.plain && segment.len > 0 && self.pace.source != Source::None {
             let (window, srtt) = (&self.window, self.rtt.srtt());
             let rate = match self.pace.source {
                 Source::Controller => self.controller.pacing_rate(window, srtt),
@@ -645,6 +645,6 @@ impl Law for Standard {
 
     fn heap(&self) -> usize {
         let watch = self.watch.as_ref().map_or(0, |watch| watch.heap());
-        self.recovery.board.heap() + self.controller.heap() + watch
+        self.recovery.board.ranges.heap() + self.controller.heap() + watch
     }
 }

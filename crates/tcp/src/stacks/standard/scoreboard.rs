@@ -8,7 +8,6 @@
 
 use crate::Segment;
 use crate::ranges::RangeSet;
-use forebay_core::fetch;
 
 /// Duplicate acknowledgments that mean loss (RFC 5681, section 3.2; RFC 6675, section 2).
 pub(super) const DUP_THRESH: usize = 3;
@@ -17,7 +16,7 @@ pub(super) const DUP_THRESH: usize = 3;
 #[repr(C)]
 pub(super) struct Scoreboard {
     /// SACKed ranges above the cumulative acknowledgment.
-    ranges: RangeSet,
+    pub(super) ranges: RangeSet,
     pub(super) sacked: u64,
     /// Everything below this offset that is not SACKed is taken as lost.
     pub(super) lost_edge: u64,
@@ -168,20 +167,6 @@ impl Scoreboard {
             end = low;
         }
         (una < end).then_some((una, end))
-    }
-
-    #[inline]
-    pub(super) fn fetch_counts(&self) {
-        fetch(&self.sacked);
-    }
-
-    #[inline]
-    pub(super) fn fetch_ranges(&self) {
-        self.ranges.fetch();
-    }
-
-    pub(super) fn heap(&self) -> usize {
-        self.ranges.heap()
     }
 }
 
