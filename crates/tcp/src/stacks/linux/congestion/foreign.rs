@@ -33,10 +33,11 @@ pub(crate) struct Foreign {
 impl Foreign {
     pub(super) fn new(site: &Site<'_>) -> Self {
         let controller = site.congestion.start(site.connection);
+        let role = controller.role();
         let mut foreign = Foreign {
             window: Window::new(site.connection, None),
-            role: controller.role(),
-            watch: Watch::new(controller.role().attention),
+            role,
+            watch: Watch::new(role.attention),
             event: CongestionEvent { now: site.now, kind: CongestionKind::Loss, flight: 0 },
             before: 0,
             controller,
