@@ -16,7 +16,7 @@ use forebay_shaper::{Plan, Recorder, Shaper, replay};
 use rustix::fd::BorrowedFd;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-use std::io::{self, Read, Write};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -104,7 +104,7 @@ fn forward(config: Config) {
     let frames = vec![packet.clone(), other, packet.clone(), packet];
     let count = frames.len() as u64;
     let pool = Pool::new(64, 1_600).expect("some memory");
-    let gate = Gate::with(config, Box::new(Interfaces(frames)), pool, false, None);
+    let gate = Gate::with(config, Box::new(Interfaces(frames)), pool, false);
     let (mut gate, _handle) = gate.expect("what is read can be built");
     let mut now = Time::from_nanos(1);
     for _ in 0..8 {
@@ -253,23 +253,28 @@ pub fn recording(data: &[u8]) {
 
 /// A disk with room for so many bytes, which takes few at a time.
 struct Disk {
-    file: Arc<Mutex<Vec<u8>>>,
+    file: Arc<Mutex<Cursor<Vec<u8>>>>,
     room: usize,
 }
 
 impl Write for Disk {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let length = bytes.len().min(self.room).min(1_000);
+        let mut file = self.file.lock().expect("nothing panics meanwhile");
+        let length = bytes.len().min(self.room - file.position() as usize).min(1_000);
         if length == 0 {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        self.room -= length;
-        self.file.lock().expect("nothing panics meanwhile").extend(&bytes[..length]);
-        Ok(length)
+        file.write(&bytes[..length])
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+impl Seek for Disk {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.lock().expect("nothing panics meanwhile").seek(to)
     }
 }
 
@@ -285,7 +290,7 @@ fn record(u: &mut Unstructured) -> arbitrary::Result<()> {
         queue: json!({ "kind": u.choose(&kinds)? }),
     };
     let Ok(mut shaper) = Shaper::new(plan.clone(), 1, &parts().disciplines) else { return Ok(()) };
-    let file = Arc::new(Mutex::new(Vec::new()));
+    let file = Arc::new(Mutex::new(Cursor::default()));
     let disk = Disk { file: Arc::clone(&file), room };
     let recorder = Recorder::new(Box::new(disk), &plan, 1, u64::MAX);
     let Ok(recorder) = recorder else { return Ok(()) };
@@ -317,9 +322,10 @@ fn record(u: &mut Unstructured) -> arbitrary::Result<()> {
     }
     let finished = shaper.finish();
     let file = file.lock().expect("nothing panics meanwhile");
-    let again = replay(&file[..], &parts().disciplines).expect("what was written can be read");
+    let again =
+        replay(&file.get_ref()[..], &parts().disciplines).expect("what was written can be read");
     assert_eq!(again.difference, None);
-    assert!(finished.is_err() || !again.truncated, "a whole recording ends within a call");
+    assert!(!again.truncated, "a recording ends within a call: {finished:?}");
     Ok(())
 }
 

@@ -11,7 +11,6 @@ use crate::listen::{Listeners, connect};
 use crate::plugins::Parts;
 use crate::server::{ANSWER, Job, PATIENCE, Server};
 use crate::system::{Machine, System, readable, receive};
-use crate::text::say;
 use forebay_core::ConfigError;
 use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -72,21 +71,22 @@ pub fn start(
 /// # Errors
 /// The thread cannot be started.
 pub fn obey(
-    system: &dyn System,
+    system: &Arc<dyn System>,
     signals: Signals,
     handle: &Handle,
     jobs: SyncSender<Job>,
 ) -> io::Result<()> {
-    let gate = handle.clone();
+    let (gate, own) = (handle.clone(), system.clone());
     let obey = move || {
         for signal in signals {
             if signal != SIGHUP {
                 gate.send(Command::Stop);
                 continue;
             }
-            let job: Job = Box::new(|result| match result {
-                Ok(file) => say(format_args!("reloaded {}", file.display())),
-                Err(error) => say(format_args!("nothing has changed: {error}")),
+            let log = own.clone();
+            let job: Job = Box::new(move |result| match result {
+                Ok(file) => log.say(&format_args!("reloaded {}", file.display())),
+                Err(error) => log.say(&format_args!("nothing has changed: {error}")),
             });
             // Those that wait will read the file later than now.
             let _ = jobs.try_send(job);

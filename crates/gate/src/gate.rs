@@ -8,15 +8,17 @@ use crate::neighbour::{Predecessor, Successor};
 use crate::notify;
 use crate::rules::Rules;
 use crate::status::{Direction, RuleStatus, Status};
+use crate::system::System;
+use crate::text::say;
 use forebay_core::{ConfigError, Duration, Time, file};
-use forebay_shaper::{Recorder, Shaper};
+use forebay_shaper::Recorder;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::hint::black_box;
 use std::io::{self, Write};
 use std::num::NonZero;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -108,19 +110,20 @@ pub struct Gate {
     successor: Option<(Successor, [bool; 2])>,
     /// Its guardian, which is told when another gate takes over.
     guardian: Option<UnixStream>,
+    /// The file in which each side's queue is recorded.
+    recordings: [Option<PathBuf>; 2],
 }
 
 impl Gate {
     /// A gate that uses the back end `io` with the buffers of `pool`.
     ///
     /// # Errors
-    /// A recording cannot be written, or a queue is wrong.
+    /// A queue is wrong.
     pub fn with(
         config: Config,
         io: Box<dyn Io>,
         pool: Pool,
         dry_run: bool,
-        record: Option<&Path>,
     ) -> io::Result<(Gate, Handle)> {
         let reverse = config.link.reverse.as_deref();
         let layer = io.layer();
@@ -131,7 +134,7 @@ impl Gate {
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let handle = Handle { commands: sender, bell: Arc::clone(&bell) };
         let rules = Rules::new(&config);
-        let mut gate = Gate {
+        let gate = Gate {
             config,
             io,
             pool,
@@ -146,26 +149,31 @@ impl Gate {
             predecessor: None,
             successor: None,
             guardian: None,
+            recordings: [None, None],
         };
-        if let Some(folder) = record {
-            std::fs::create_dir_all(folder)?;
-            gate.record(|name| Ok(Box::new(file::create(&folder.join(name))?)))?;
-        }
         Ok((gate, handle))
     }
 
-    /// Records what the queues do, in files called forward.rec and reverse.rec.
+    /// Records what the queues do, in files of `folder` called forward.rec and reverse.rec.
     ///
     /// # Errors
-    /// A file cannot be created or written.
-    pub fn record(
-        &mut self,
-        mut create: impl FnMut(&str) -> io::Result<Box<dyn Write + Send>>,
-    ) -> io::Result<()> {
-        for (lane, name) in self.lanes.iter_mut().zip(["forward.rec", "reverse.rec"]) {
-            if let Some(plan) = lane.shaper().map(|shaper| shaper.plan().clone()) {
-                let seed = self.config.seed;
-                lane.record(Recorder::new(create(name)?, &plan, seed, MOST_RECORDED)?);
+    /// A file cannot be created or written. Then there is none.
+    pub fn record(&mut self, system: &dyn System, folder: &Path) -> io::Result<()> {
+        let names = ["forward.rec", "reverse.rec"];
+        for ((lane, name), recording) in self.lanes.iter_mut().zip(names).zip(&mut self.recordings)
+        {
+            let Some(plan) = lane.shaper().map(|shaper| shaper.plan().clone()) else { continue };
+            let path = recording.insert(folder.join(name));
+            let recorder = system
+                .create(path)
+                .and_then(|file| Recorder::new(file, &plan, self.config.seed, MOST_RECORDED));
+            match recorder {
+                Ok(recorder) => lane.record(recorder),
+                Err(error) => {
+                    let error = not_recorded(path, &error);
+                    self.recordings.iter().flatten().for_each(|path| system.remove(path));
+                    return Err(error);
+                }
             }
         }
         Ok(())
@@ -190,24 +198,25 @@ impl Gate {
 
     /// Runs until it is told to stop. Returns what it did, and how it ended.
     ///
-    /// The end is an error if an interface has disappeared, or a recording could not be written.
+    /// The end is an error if an interface has disappeared.
     pub fn run(&mut self) -> (Status, io::Result<End>) {
         // Else the kernel rounds every wait up by 50 us.
         let slack = rustix::thread::set_current_timer_slack(NonZero::new(1));
-        let mut end = slack.map_err(Into::into).and_then(|()| self.turn_until_end());
+        let end = slack.map_err(Into::into).and_then(|()| self.turn_until_end());
         let now = self.clock.now();
-        let last = self.status(now);
-        let finished = self.finish();
-        end = end.and_then(|end| finished.map(|()| end));
-        (last, end)
+        (self.status(now), end)
     }
 
     /// Finishes the recordings.
     ///
     /// # Errors
-    /// One of them could not be written.
+    /// One of them could not be written. It ends with the last call that was.
     pub fn finish(&mut self) -> io::Result<()> {
-        let finished = self.lanes.iter_mut().filter_map(Lane::shaper).map(Shaper::finish);
+        let recordings = self.lanes.iter_mut().zip(&self.recordings);
+        let finished = recordings.filter_map(|(lane, path)| {
+            let path = path.as_deref()?;
+            Some(lane.finish_recording().map_err(|error| not_recorded(path, &error)))
+        });
         // Each of them, also after one that failed.
         finished.fold(Ok(()), Result::and)
     }
@@ -261,7 +270,7 @@ impl Gate {
             if !self.is_held(side) {
                 self.flush(side, now)?;
                 if let Some(fault) = self.lanes[side as usize].replace_faulty(now) {
-                    eprintln!("forebay-gate: {fault}; its place has a fifo from now on");
+                    say(format_args!("{fault}; its place has a fifo from now on"));
                 }
             }
         }
@@ -536,4 +545,10 @@ impl Gate {
         direction.in_transit += self.io.pending(side.other());
         direction
     }
+}
+
+/// The error for a recording at `path` that failed with `error`.
+fn not_recorded(path: &Path, error: &io::Error) -> io::Error {
+    let what = format!("recording {}: {}", path.display(), file::words(error));
+    io::Error::new(error.kind(), what)
 }

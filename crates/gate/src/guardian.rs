@@ -16,7 +16,6 @@ use crate::listen::Listeners;
 use crate::notify::{self, Manager};
 use crate::server::{self, Server};
 use crate::system::{System, readable, receive, sleep};
-use crate::text::say;
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, Signal};
 use signal_hook::consts::SIGHUP;
@@ -45,6 +44,8 @@ struct Scene {
     gate: Option<Handle>,
     /// The gate proper.
     child: Option<Pid>,
+    /// Whether a gate proper has taken over.
+    has_run: bool,
 }
 
 type Shared = Arc<Mutex<Scene>>;
@@ -63,8 +64,10 @@ pub struct Guardian {
     pub path: PathBuf,
     /// The program, which may be replaced while it runs.
     pub program: PathBuf,
-    /// The other options with which the gate proper is started.
-    pub arguments: Vec<OsString>,
+    /// Whether the gate proper forwards everything.
+    pub dry_run: bool,
+    /// Folder for the recordings of the first gate proper. Those after it would replace them.
+    pub record: Option<PathBuf>,
     /// The sockets for clients.
     pub listeners: Listeners,
     /// The service manager.
@@ -112,14 +115,16 @@ impl Guardian {
                 Err(error) if began.is_none() => return Err(error),
                 Err(error) => {
                     if let Some(code) = ended {
-                        say(format_args!("the gate has ended ({code})"));
+                        system.say(&format_args!("the gate has ended ({code})"));
                     }
-                    say(format_args!("waiting for the interfaces: {error}"));
+                    system.say(&format_args!("waiting for the interfaces: {error}"));
                     guardian.wait_for_interfaces(&scene, &mut kept)?
                 }
             };
             if let Some(code) = ended.take() {
-                say(format_args!("the gate has ended ({code}); packets pass until it runs again"));
+                system.say(&format_args!(
+                    "the gate has ended ({code}); packets pass until it runs again"
+                ));
             }
             if look(&scene, |scene| {
                 scene.gate = Some(handle.clone());
@@ -134,7 +139,7 @@ impl Guardian {
                     Ok(prepared) => break prepared,
                     Err(error) if is_first && began.is_none() => return Err(error),
                     // The gate before has gone. Meanwhile frames wait at the interfaces.
-                    Err(error) => say(format_args!("the next try follows: {error}")),
+                    Err(error) => system.say(&format_args!("the next try follows: {error}")),
                 }
                 sleep(system, LOOK);
                 if look(&scene, |scene| scene.stop) {
@@ -150,7 +155,7 @@ impl Guardian {
             drop(gate);
             if !matches!(end, Ok(End::HandedOver)) {
                 if let Err(error) = &end {
-                    say(error);
+                    system.say(error);
                     kept.tun.clear();
                 }
                 look(&scene, |scene| scene.child.map(|child| system.signal(child, Signal::TERM)));
@@ -159,7 +164,7 @@ impl Guardian {
             // Not by the gate proper, which was not started in time.
             let is_followed = server.followers.load(Ordering::Acquire) > 0;
             if worker.is_none() && is_followed && handed_over {
-                say("another gate has taken over");
+                system.say(&"another gate has taken over");
                 return Ok(End::HandedOver);
             }
             if let Some((child, stream)) = worker {
@@ -239,7 +244,7 @@ impl Guardian {
             let copies = io.descriptors()?.into_iter().map(|fd| fd.try_clone_to_owned());
             kept.tun = copies.collect::<io::Result<_>>()?;
         }
-        let (mut gate, handle) = Gate::with(config, io, pool, false, None)?;
+        let (mut gate, handle) = Gate::with(config, io, pool, false)?;
         if let Some(lent) = follows {
             if let Some(manager) = &self.manager {
                 manager.succeed();
@@ -273,7 +278,7 @@ impl Guardian {
             if look(scene, |scene| scene.gate.is_none() || scene.stop) {
                 return None;
             }
-            say(format_args!("the gate does not start ({failed}); packets pass"));
+            self.host.say(&format_args!("the gate does not start ({failed}); packets pass"));
             sleep(&*self.host, PAUSE);
         }
     }
@@ -284,16 +289,22 @@ impl Guardian {
             if scene.stop || scene.gate.is_none() {
                 return Ok(None);
             }
-            let guarded = ["run".into(), "--guarded".into()];
-            let rest = self.arguments.iter().cloned().chain([self.path.clone().into()]);
-            let arguments: Vec<_> = guarded.into_iter().chain(rest).collect();
+            let mut arguments: Vec<OsString> = vec!["run".into(), "--guarded".into()];
+            arguments.extend(self.dry_run.then(|| "--dry-run".into()));
+            if let Some(folder) = self.record.as_ref().filter(|_| !scene.has_run) {
+                arguments.extend(["--record".into(), folder.into()]);
+            }
+            arguments.push(self.path.clone().into());
             let child = self.host.start(&self.program, &arguments, theirs.into())?;
             scene.child = Some(child);
             io::Result::Ok(Some(child))
         })?;
         let Some(child) = started else { return Ok(None) };
         match hand_over(&*self.host, &ours, server) {
-            Ok(true) => Ok(Some((child, ours))),
+            Ok(true) => {
+                look(scene, |scene| scene.has_run = true);
+                Ok(Some((child, ours)))
+            }
             other => {
                 self.host.signal(child, Signal::KILL);
                 let code = self.host.end_of(child)?;
@@ -344,7 +355,7 @@ fn listen(system: &dyn System, child: Pid, mut stream: UnixStream) -> bool {
             Ok(length) => is_followed |= heard[..length].contains(&notify::FOLLOWED),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                say("the gate no longer answers, and was stopped");
+                system.say(&"the gate no longer answers, and was stopped");
                 system.signal(child, Signal::KILL);
                 return is_followed;
             }

@@ -12,6 +12,7 @@ use crate::io::capture::{self, Captures, must};
 use crate::io::guest::{Devices, Emit, begin, leave};
 use crate::io::{Pool, Side, qdisc};
 use crate::plugins::Parts;
+use crate::system::Machine;
 use forebay_core::{Discipline, Duration, Time};
 use forebay_disciplines::{Disciplines, Part};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -52,8 +53,12 @@ impl Embedded {
         // SAFETY: as the caller promises.
         let io = unsafe { Devices::new(link, emit, longest, captures) };
         // One that follows a gate that was killed leaves its recording alone.
-        let record = Some(Path::new(name)).filter(|folder| !folder.exists());
-        let (gate, _) = Gate::with(config, Box::new(io), pool, false, record)?;
+        let folder = Path::new(name);
+        let records = !folder.exists();
+        let (mut gate, _) = Gate::with(config, Box::new(io), pool, false)?;
+        if records {
+            gate.record(&*Machine::system(), folder)?;
+        }
         Ok(Embedded { gate, batch: Vec::new() })
     }
 

@@ -7,8 +7,9 @@
 //! other reports that it is `empty` there. If the next gate fails before it is ready, nothing
 //! changes. If the running one ends early, the next one continues at once.
 
-use crate::config::Config;
+use crate::config::{Config, Interface};
 use crate::gate::{Command, Handle, SILENT};
+use crate::io::{Side, is_lent};
 use crate::listen;
 use crate::neighbour::{LONGEST, Predecessor, Successor, invalid, read_line, set_blocking};
 use crate::notify;
@@ -20,6 +21,7 @@ use rustix::net::{
 };
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::os::unix::net::UnixStream;
@@ -38,7 +40,7 @@ const MOST: usize = 9;
 #[derive(Debug, Serialize, Deserialize)]
 struct Loan {
     /// The part of its configuration that must be equal in both gates.
-    fixed: serde_json::Value,
+    fixed: Value,
     /// The number of descriptors that are listeners: the control socket and the metrics. They follow
     /// standard error. Those of the interfaces follow them.
     listeners: usize,
@@ -48,11 +50,13 @@ struct Loan {
     fail_open: bool,
 }
 
-/// What cannot change when a gate takes over from another, or reads its configuration again.
-pub fn fixed(config: &Config) -> [(&'static str, serde_json::Value); 4] {
-    use serde_json::json;
+/// What cannot change when a gate takes over from another, by its path in the configuration.
+fn fixed(config: &Config) -> [(&'static str, Value); 7] {
     [
-        ("io", json!(config.io)),
+        ("io.backend", json!(config.io.backend)),
+        ("io.buffers", json!(config.io.buffers)),
+        ("io.inside", json!(config.io.inside)),
+        ("io.outside", json!(config.io.outside)),
         ("socket", json!(config.socket)),
         ("metrics", json!(config.metrics)),
         ("link.mtu", json!(config.mtu())),
@@ -80,11 +84,11 @@ pub fn serve(
     let own = match lend(system, gate) {
         Ok(own) => own,
         Err(error) => {
-            let reply = serde_json::json!({ "error": error.to_string() });
+            let reply = json!({ "error": error.to_string() });
             return stream.write_all(format!("{reply}\n").as_bytes()).map(|()| false);
         }
     };
-    let fixed = serde_json::json!(fixed(config));
+    let fixed = json!(fixed(config));
     let is_service = notify::is_service();
     let loan = Loan { fixed, listeners: listeners.len(), is_service, fail_open };
     let line = format!("{}\n", serde_json::to_string(&loan)?);
@@ -162,7 +166,7 @@ pub fn ask(
     if !line.ends_with('\n') {
         line += &read_line(&mut stream)?;
     }
-    let reply: serde_json::Value = serde_json::from_str(&line)?;
+    let reply: Value = serde_json::from_str(&line)?;
     if let Some(error) = reply["error"].as_str() {
         return Err(io::Error::other(error.to_owned()));
     }
@@ -174,23 +178,38 @@ pub fn ask(
              install contrib/gate/upgrade.conf and run `systemctl reload forebay-gate`",
         ));
     }
-    if borrows {
-        let theirs = loan.fixed.as_array().map(Vec::as_slice).unwrap_or_default();
-        for (path, ours) in fixed(config) {
-            if !theirs.contains(&serde_json::json!([path, ours])) {
-                return Err(invalid(format!(
-                    "{path}: differs from that of the gate that runs, which cannot hand over what \
-                     it has not; stop it and start this one"
-                )));
-            }
-        }
-    }
     if given.len() <= loan.listeners {
         return Err(invalid("the gate lent less than it said"));
     }
     let descriptors = given.split_off(1 + loan.listeners);
+    if borrows {
+        let entries = loan.fixed.as_array().map(Vec::as_slice).unwrap_or_default();
+        let is_same = |path: &str, ours: &Value| {
+            let theirs = entries.iter().find(|entry| entry[0] == path).map(|entry| &entry[1]);
+            theirs == Some(ours)
+                || match path {
+                    "io.inside" => is_renamed(theirs, ours, &descriptors, Side::Inside),
+                    "io.outside" => is_renamed(theirs, ours, &descriptors, Side::Outside),
+                    _ => false,
+                }
+        };
+        if let Some((path, _)) = fixed(config).iter().find(|(path, ours)| !is_same(path, ours)) {
+            return Err(invalid(format!(
+                "{path}: differs from that of the gate that runs, which cannot hand over what it \
+                 has not; stop it and start this one"
+            )));
+        }
+    }
     let log = Some(given.remove(0));
     Ok(Lent { stream, listeners: given, descriptors, fail_open: loan.fail_open, log })
+}
+
+/// Whether `ours` is the interface that another gate, which knows it as `theirs`, uses on `side` and
+/// has lent.
+fn is_renamed(theirs: Option<&Value>, ours: &Value, lent: &[OwnedFd], side: Side) -> bool {
+    let read = |value: &Value| Interface::deserialize(value).ok();
+    let (Some(theirs), Some(ours)) = (theirs.and_then(read), read(ours)) else { return false };
+    theirs.netns() == ours.netns() && is_lent(&ours, lent, side)
 }
 
 impl Lent {

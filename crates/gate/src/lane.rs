@@ -13,6 +13,7 @@ use forebay_shaper::{FlowHash, Plan, Recorder, Shaper, host_number};
 use hdrhistogram::Histogram;
 use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
+use std::io;
 
 /// Frames that may wait for the interface before the queue is stopped.
 const MOST_WAITING: usize = 256;
@@ -29,6 +30,8 @@ pub struct Lane {
     leaving: bool,
     /// When to ask the shaper next.
     due: Option<Time>,
+    /// Why the recording of a shaper that was removed failed.
+    unrecorded: Option<io::Error>,
     /// Latest time that the shaper was given.
     handed: Time,
     delay: Option<Duration>,
@@ -163,6 +166,7 @@ impl Lane {
             shaper,
             leaving: false,
             due: None,
+            unrecorded: None,
             handed: Time::ZERO,
             delay: link.and_then(|link| link.delay),
             line: VecDeque::new(),
@@ -232,6 +236,15 @@ impl Lane {
         if let Some(shaper) = &mut self.shaper {
             shaper.record(recorder);
         }
+    }
+
+    /// Finishes the recording.
+    ///
+    /// # Errors
+    /// It could not be written. It ends with the last call that was.
+    pub fn finish_recording(&mut self) -> io::Result<()> {
+        let finished = self.shaper.as_mut().map_or(Ok(()), Shaper::finish);
+        self.unrecorded.take().map_or(finished, Err)
     }
 
     /// The shaper.
@@ -325,7 +338,7 @@ impl Lane {
                 Poll::Idle => {
                     self.due = None;
                     if self.leaving && shaper.backlog().packets == 0 {
-                        let _ = shaper.finish();
+                        self.unrecorded = shaper.finish().err();
                         self.shaper = None;
                     }
                 }

@@ -14,7 +14,7 @@ use crate::plugins::{self, Parts};
 use crate::server;
 use crate::show;
 use crate::system::{Machine, System};
-use crate::text::{print, say};
+use crate::text::say;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io::{self, Write};
@@ -93,14 +93,15 @@ impl Run {
         // The working directory may be another one when it is read again.
         let path = self.path.canonicalize()?;
         if self.fail_open || inherits {
-            let arguments = self.arguments();
             let program = std::env::current_exe()?;
-            let guardian = Guardian { host, config, path, program, arguments, listeners, manager };
+            let Run { dry_run, record, .. } = self;
+            let guardian =
+                Guardian { host, config, path, program, dry_run, record, listeners, manager };
             return guardian.run(signals, lent).map(|_| ExitCode::SUCCESS);
         }
         let (socket, user) = (config.socket.clone(), config.user.clone());
         let guardian = lent.as_ref().filter(|_| self.guarded).map(Lent::stream).transpose()?;
-        let (record, fixed) = (self.record.as_deref(), config.clone());
+        let fixed = config.clone();
         let foreign = config.parts.are_foreign().then(forebay::Watch::default);
         if let Some(watch) = &foreign {
             watch.begin();
@@ -109,7 +110,7 @@ impl Run {
             Some(lent) if config.io.backend != Backend::Xdp => {
                 let given = std::mem::take(&mut lent.descriptors);
                 let (io, pool) = system.take_over(&config, given)?;
-                Gate::with(config, io, pool, self.dry_run, record)?
+                Gate::with(config, io, pool, self.dry_run)?
             }
             _ => {
                 let mut known = Indices::default();
@@ -119,13 +120,16 @@ impl Run {
                     lent.ready(&*system)?.0.wait(&*system, PATIENCE)?;
                 }
                 let (io, pool) = system.open(&config, known)?;
-                Gate::with(config, io, pool, self.dry_run, record)?
+                Gate::with(config, io, pool, self.dry_run)?
             }
         };
+        if let Some(folder) = &self.record {
+            gate.record(&*system, folder)?;
+        }
         system.confine(user.as_deref())?;
         foreign.map_or(Ok(()), plugins::report_late)?;
         let server = control::start(&system, listeners, &handle, fixed, path, self.guarded)?;
-        control::obey(&*system, signals, &handle, server.jobs.clone())?;
+        control::obey(&system, signals, &handle, server.jobs.clone())?;
         let (asked, own) = (handle.clone(), system.clone());
         let answers = move || server::status(&*own, &asked).is_some();
         if let Some(guardian) = &guardian {
@@ -141,26 +145,23 @@ impl Run {
             gate.follow(predecessor, places);
         }
         server.accept();
-        say(format_args!("running; see forebay-gate status --socket {}", socket.display()));
+        system.say(&format_args!("running; see forebay-gate status --socket {}", socket.display()));
         if let Some(manager) = &manager {
             manager.ready();
         }
         let (last, end) = host.run(&mut gate);
+        let recorded = gate.finish();
         // After a hand-over the service goes on. The socket stays: the next gate replaces it, or has it.
         if let (Some(manager), Ok(End::Stopped) | Err(_)) = (&manager, &end) {
             manager.stopping();
         }
-        match end {
-            Ok(End::Stopped) => {}
-            Ok(End::HandedOver) => say("another gate has taken over"),
-            Err(error) => {
-                say(error);
-                print(&show::screen(&last, None));
-                return Ok(ExitCode::FAILURE);
-            }
+        if matches!(end, Ok(End::HandedOver)) {
+            system.say(&"another gate has taken over");
         }
-        print(&show::screen(&last, None));
-        Ok(ExitCode::SUCCESS)
+        let errors = [end.err(), recorded.err()];
+        errors.iter().flatten().for_each(|error| system.say(error));
+        system.print(&show::screen(&last, None));
+        Ok(if errors.iter().any(Option::is_some) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
     /// What the running gate lends, if there is one.
@@ -180,12 +181,6 @@ impl Run {
         // Only what was started to run in the background leaves the output of whoever started it.
         lent.log = lent.log.filter(|_| self.launcher.is_some());
         Ok(Some(lent))
-    }
-
-    /// The options with which a guardian starts the gate proper.
-    fn arguments(&self) -> Vec<std::ffi::OsString> {
-        let record = self.record.iter().flat_map(|folder| ["--record".into(), folder.into()]);
-        self.dry_run.then(|| "--dry-run".into()).into_iter().chain(record).collect()
     }
 }
 

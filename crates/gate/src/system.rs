@@ -6,11 +6,15 @@ use crate::config::Config;
 use crate::io::{self as frames, Indices, Io, Pool};
 use crate::plugins::Parts;
 use crate::privileges;
-use forebay_core::ConfigError;
+use crate::text;
+use forebay_core::{ConfigError, file};
+use forebay_shaper::Storage;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use std::ffi::OsString;
+use std::fmt::Display;
+use std::fs;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -71,6 +75,24 @@ pub trait System: Send + Sync {
     /// # Errors
     /// They are not those of such a back end.
     fn take_over(&self, config: &Config, given: Vec<OwnedFd>) -> io::Result<(Box<dyn Io>, Pool)>;
+
+    /// Creates a file for a recording, and its folder. A file that is there is replaced, and whoever
+    /// writes to it goes on.
+    ///
+    /// # Errors
+    /// It cannot be created. The message says what would help.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn Storage>>;
+
+    /// Removes a file that [`System::create`] has made.
+    fn remove(&self, path: &Path);
+
+    /// Shows `text` to the operator.
+    fn print(&self, text: &str);
+
+    /// Tells the operator `what` has happened, in a line.
+    fn say(&self, what: &dyn Display) {
+        self.print(&text::line(what));
+    }
 
     /// Gives up the privileges of the process, for those of `user`.
     ///
@@ -139,6 +161,26 @@ impl System for Machine {
 
     fn take_over(&self, config: &Config, given: Vec<OwnedFd>) -> io::Result<(Box<dyn Io>, Pool)> {
         frames::take_over(config, given)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn Storage>> {
+        let make = |folder| fs::create_dir_all(folder);
+        path.parent()
+            .map_or(Ok(()), make)
+            .map_err(|error| io::Error::new(error.kind(), file::words(&error)))?;
+        if path.symlink_metadata().is_ok_and(|there| there.is_file()) {
+            self.remove(path);
+        }
+        Ok(Box::new(file::create(path)?))
+    }
+
+    fn remove(&self, path: &Path) {
+        // One that cannot be removed is seen where another is created.
+        let _ = fs::remove_file(path);
+    }
+
+    fn print(&self, text: &str) {
+        text::print(text);
     }
 
     fn confine(&self, user: Option<&str>) -> io::Result<()> {

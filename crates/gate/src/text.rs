@@ -65,9 +65,14 @@ pub fn print(text: &str) {
     }
 }
 
+/// The line of the log that says `what`.
+pub fn line(what: impl Display) -> String {
+    format!("forebay-gate: {what}\n")
+}
+
 /// Says `what` on standard error.
 pub fn say(what: impl Display) {
-    print(&format!("forebay-gate: {what}\n"));
+    print(&line(what));
 }
 
 #[cfg(test)]

@@ -208,7 +208,7 @@ impl World {
         let config = self.config(true).unwrap();
         let io = Simulated { wire: Arc::clone(&self.wire), rings: Default::default() };
         let pool = Pool::new(BUFFERS, LONGEST).unwrap();
-        let (gate, handle) = Gate::with(config, Box::new(io), pool, false, None).unwrap();
+        let (gate, handle) = Gate::with(config, Box::new(io), pool, false).unwrap();
         self.gates.push_back(Running { gate, handle });
     }
 

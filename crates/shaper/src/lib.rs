@@ -39,6 +39,6 @@ mod shaper;
 
 pub use flow::{FlowHash, host_number};
 pub use plan::Plan;
-pub use record::{Operation, Recorder, Recording};
+pub use record::{Operation, Recorder, Recording, Storage};
 pub use replay::{Replay, replay};
 pub use shaper::Shaper;

@@ -5,14 +5,23 @@
 //! (`Offer`, `Poll`, `Change`) has the nanoseconds since the previous one. What happens within the
 //! call comes next, and the call's result ends it. Numbers are LEB128: seven bits in a byte, lowest
 //! first. A packet that is offered and sent takes about 24 bytes.
+//!
+//! Calls are written whole. If a write fails, an end mark follows the last call that was written, so
+//! what is left is a shorter recording.
 
 use crate::Plan;
 use forebay_core::tcp::Tcp;
 use forebay_core::{DropReason, Duration, Packet, PacketKind, Poll, Time, Verdict};
 use serde_json::{Value, json};
-use std::io::{self, BufRead, BufWriter, Read, Write};
+use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 
 const MAGIC: &str = "forebay recording 2";
+/// The tag after which nothing counts.
+const END: u8 = 255;
+/// Bytes that are collected before they are written.
+const BLOCK: usize = 1 << 16;
+/// Time after which fewer are written, because the recorder's process may be killed.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// One entry of a recording.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,10 +124,20 @@ impl Operation {
     }
 }
 
+/// A file for a recording.
+pub trait Storage: Write + Seek + Send {}
+
+impl<T: Write + Seek + Send> Storage for T {}
+
 /// Writes a recording.
 pub struct Recorder {
-    out: BufWriter<Box<dyn Write + Send>>,
-    scratch: Vec<u8>,
+    out: Box<dyn Storage>,
+    /// Operations that are not written yet.
+    block: Vec<u8>,
+    /// Length of the file, up to the end of a call.
+    written: u64,
+    /// When the last block was written.
+    written_at: Time,
     last: Time,
     bytes: u64,
     limit: u64,
@@ -132,12 +151,20 @@ impl Recorder {
     ///
     /// # Errors
     /// The head of the file cannot be written.
-    pub fn new(out: Box<dyn Write + Send>, plan: &Plan, seed: u64, limit: u64) -> io::Result<Self> {
-        let mut out = BufWriter::with_capacity(1 << 16, out);
-        writeln!(out, "{MAGIC}\n{}", json!({ "plan": plan, "seed": seed }))?;
-        out.flush()?;
-        let scratch = Vec::with_capacity(64);
-        Ok(Recorder { out, scratch, last: Time::ZERO, bytes: 0, limit, open: true, failed: None })
+    pub fn new(mut out: Box<dyn Storage>, plan: &Plan, seed: u64, limit: u64) -> io::Result<Self> {
+        let head = format!("{MAGIC}\n{}\n", json!({ "plan": plan, "seed": seed }));
+        out.write_all(head.as_bytes())?;
+        Ok(Recorder {
+            out,
+            block: Vec::with_capacity(BLOCK + 64),
+            written: head.len() as u64,
+            written_at: Time::ZERO,
+            last: Time::ZERO,
+            bytes: 0,
+            limit,
+            open: true,
+            failed: None,
+        })
     }
 
     /// Bytes of operations so far.
@@ -152,14 +179,21 @@ impl Recorder {
 
     /// Appends `operation`, which happened at `now`.
     pub(crate) fn write(&mut self, now: Time, operation: &Operation) {
-        if operation.is_call() && self.bytes >= self.limit {
-            self.open = false;
-        }
         if !self.open {
             return;
         }
-        let out = &mut self.scratch;
-        out.clear();
+        if operation.is_call() {
+            if self.block.len() >= BLOCK || now.since(self.written_at) >= PATIENCE {
+                self.written_at = now;
+                self.write_block();
+            }
+            self.open &= self.bytes < self.limit;
+            if !self.open {
+                return;
+            }
+        }
+        let out = &mut self.block;
+        let before = out.len();
         out.push(operation.tag());
         if operation.is_call() {
             put(out, now.since(self.last).as_nanos());
@@ -194,11 +228,23 @@ impl Recorder {
             }
             Operation::TcpHeader(header) => put_header(out, header),
         }
-        self.bytes += out.len() as u64;
-        if let Err(error) = self.out.write_all(&self.scratch) {
-            self.failed = Some(error);
-            self.open = false;
+        self.bytes += (out.len() - before) as u64;
+    }
+
+    /// Writes the calls since the last time.
+    fn write_block(&mut self) {
+        match self.out.write_all(&self.block).and_then(|()| self.out.flush()) {
+            Ok(()) => self.written += self.block.len() as u64,
+            Err(error) => {
+                self.failed = Some(error);
+                self.open = false;
+                // If a part of the block was written, there is room for the mark. If none was, the
+                // recording needs no mark.
+                let begin = self.out.seek(SeekFrom::Start(self.written));
+                let _ = begin.and_then(|_| self.out.write_all(&[END]));
+            }
         }
+        self.block.clear();
     }
 
     /// Ends the recording.
@@ -206,8 +252,10 @@ impl Recorder {
     /// # Errors
     /// A write failed, now or earlier.
     pub fn finish(mut self) -> io::Result<()> {
-        self.failed.take().map_or(Ok(()), Err)?;
-        self.out.flush()
+        if self.failed.is_none() {
+            self.write_block();
+        }
+        self.failed.map_or(Ok(()), Err)
     }
 }
 
@@ -259,7 +307,7 @@ impl<R: BufRead> Recording<R> {
         self.seed
     }
 
-    /// The next operation and its time. None at the end.
+    /// The next operation and its time. None at the end; do not read on.
     ///
     /// # Errors
     /// [`io::ErrorKind::UnexpectedEof`] if the file ends within an operation; otherwise a message
@@ -269,6 +317,9 @@ impl<R: BufRead> Recording<R> {
             return Ok(None);
         }
         let tag = self.byte()?;
+        if tag == END {
+            return Ok(None);
+        }
         if matches!(tag, 0 | 2 | 8) {
             let span = Duration::from_nanos(self.number()?);
             self.now += span;

@@ -196,35 +196,66 @@ mod tests {
     use crate::{Plan, Recorder};
     use forebay_core::{Rate, Rng};
     use serde_json::json;
-    use std::io::Write;
+    use std::io::{Cursor, ErrorKind, Seek, SeekFrom, Write};
     use std::sync::Mutex;
 
     fn again(bytes: &[u8]) -> io::Result<Replay> {
         replay(bytes, &Disciplines::builtin().into())
     }
 
+    /// A file in memory. With `fault`, the call with that number takes a part, and those after it fail.
     #[derive(Clone, Default)]
-    struct Shared(Arc<Mutex<Vec<u8>>>);
+    struct Shared {
+        file: Arc<Mutex<Cursor<Vec<u8>>>>,
+        calls: usize,
+        fault: Option<(usize, ErrorKind)>,
+    }
+
+    impl Shared {
+        fn bytes(&self) -> Vec<u8> {
+            self.file.lock().unwrap().get_ref().clone()
+        }
+    }
 
     impl Write for Shared {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend(bytes);
-            Ok(bytes.len())
+            let mut file = self.file.lock().unwrap();
+            self.calls += 1;
+            match self.fault {
+                Some((at, _)) if self.calls == at => file.write(&bytes[..bytes.len() / 2]),
+                // What has room is written over.
+                Some((at, kind)) if self.calls > at => {
+                    let room = file.get_ref().len() - file.position() as usize;
+                    if room == 0 { Err(kind.into()) } else { file.write(&bytes[..1]) }
+                }
+                _ => file.write(bytes),
+            }
         }
+
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
     }
 
+    impl Seek for Shared {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            self.file.lock().unwrap().seek(to)
+        }
+    }
+
     /// Arrivals of 15 Mbit/s in bursts at a link of 10 Mbit/s; a new queue in the middle.
     fn recorded(kind: &str) -> Vec<u8> {
+        let file = Shared::default();
+        record(kind, &file).unwrap();
+        file.bytes()
+    }
+
+    fn record(kind: &str, file: &Shared) -> io::Result<()> {
         let plan =
             |queue| Plan { rate: Rate::from_bps(10_000_000), overhead: 38, mtu: 1500, queue };
-        let file = Shared::default();
         let begin = plan(json!({ "kind": kind }));
         let mut shaper = Shaper::new(begin.clone(), 7, &Disciplines::builtin().into()).unwrap();
-        let file_again = Box::new(file.clone());
-        shaper.record(Recorder::new(file_again, &begin, 7, u64::MAX).unwrap());
+        shaper.record(Recorder::new(Box::new(file.clone()), &begin, 7, u64::MAX)?);
         let mut traffic = Rng::named(1, "traffic");
         let mut effects = Effects::default();
         let mut due = Time::ZERO;
@@ -254,8 +285,7 @@ mod tests {
                 shaper.offer(packet, now, &mut effects);
             }
         }
-        shaper.finish().unwrap();
-        file.0.lock().unwrap().clone()
+        shaper.finish()
     }
 
     #[test]
@@ -298,7 +328,7 @@ mod tests {
         let gone = |seen: &Operation| matches!(seen, Operation::Dropped { .. });
         assert_eq!(effects.seen.iter().filter(|seen| gone(seen)).count(), 5);
         shaper.finish().unwrap();
-        let bytes = file.0.lock().unwrap().clone();
+        let bytes = file.bytes();
         let result = again(&bytes[..]).unwrap();
         assert_eq!((result.difference, result.dropped["redundant_ack"]), (None, 5));
         let mut recording = Recording::open(&bytes[..]).unwrap();
@@ -309,6 +339,29 @@ mod tests {
             effects.seen.into_iter().filter(is_header).collect(),
         );
         assert_eq!(read, told);
+    }
+
+    #[test]
+    fn a_disk_that_fails_at_any_call_leaves_whole_calls() {
+        let whole = again(&recorded("codel")[..]).unwrap();
+        let mut calls = 0;
+        // The first call writes the head, without which there is no recording.
+        for at in 2.. {
+            let file = Shared { fault: Some((at, ErrorKind::StorageFull)), ..Shared::default() };
+            let end = record("codel", &file);
+            let result = again(&file.bytes()[..]).unwrap();
+            assert_eq!((result.difference, result.truncated), (None, false), "call {at}");
+            assert!(result.calls >= calls);
+            calls = result.calls;
+            if end.is_ok() {
+                break;
+            }
+            assert_eq!(end.unwrap_err().kind(), ErrorKind::StorageFull);
+            assert!(calls < whole.calls);
+        }
+        assert_eq!(calls, whole.calls);
+        let file = Shared { fault: Some((1, ErrorKind::StorageFull)), ..Shared::default() };
+        assert!(record("codel", &file).is_err());
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub use netns::within;
 pub use pool::Pool;
 pub use train::Train;
 
-use crate::config::{Backend, Config};
+use crate::config::{Backend, Config, Interface};
 use crate::headers::Layer;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use serde::{Deserialize, Serialize};
@@ -126,6 +126,17 @@ pub type Indices = [Option<u32>; 2];
 pub fn indices(descriptors: &[impl AsFd]) -> Indices {
     let [inside, outside] = [0, descriptors.len() / 2].map(|at| descriptors.get(at));
     [inside, outside].map(|fd| packet::index(fd?.as_fd()))
+}
+
+/// Whether `interface` is the one that another gate uses on `side` of a back end with the descriptors
+/// `lent`, whatever its name was when that gate opened it. Both gates name the same namespace.
+pub fn is_lent(interface: &Interface, lent: &[OwnedFd], side: Side) -> bool {
+    let Some(fd) = lent.get(side as usize * lent.len() / 2) else { return false };
+    let found = within(interface.netns(), || match packet::index(fd.as_fd()) {
+        Some(index) => Ok(system::find(interface.name(), None)?.0 == index),
+        None => Ok(tun::name(fd.as_fd())? == interface.name()),
+    });
+    found.unwrap_or(false)
 }
 
 /// Opens the back end of `config`, and the buffers for it. An interface is found by its index, if

@@ -44,6 +44,15 @@ impl Tun {
     }
 }
 
+/// Present name of the TUN interface with the descriptor `fd`.
+pub fn name(fd: BorrowedFd) -> io::Result<String> {
+    let mut request = system::request("");
+    system::ioctl(fd, libc::TUNGETIFF as _, &mut request)?;
+    let bytes = request.ifr_name.map(|letter| letter as u8);
+    let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    Ok(String::from_utf8_lossy(name).into_owned())
+}
+
 impl Device {
     fn new(fd: OwnedFd, mtu: usize) -> Self {
         // One byte more than a packet may have, to tell those that are too long.

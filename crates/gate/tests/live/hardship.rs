@@ -403,7 +403,11 @@ fn full_disks_and_closed_logs_do_not_end_the_gate() {
     let (code, said) = gate.ended();
     run("umount", &[disk.to_str().unwrap()]);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("No space left") && said.contains("inside -> outside"), "{said}");
+    let lost = format!(
+        "recording {}: no space is left on the device; make room",
+        disk.join("forward.rec").display()
+    );
+    assert!(said.contains(&lost) && said.contains("inside -> outside"), "{said}");
 
     // A pipe whose reader has gone, and one that is full and never read.
     for full in [false, true] {

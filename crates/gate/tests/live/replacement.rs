@@ -336,6 +336,48 @@ fn interfaces_may_be_renamed() {
     }
 }
 
+/// It is the same interface to the next gate, too, by either name; another interface is refused.
+#[test]
+fn an_upgrade_knows_an_interface_by_its_new_name() {
+    if !possible() {
+        return;
+    }
+    for way in [Way::Tun, Way::Packet] {
+        let net = Net::new(way);
+        let config = r#"link = { rate = "20Mbit", queue = { kind = "fifo" } }"#;
+        let mut gate = net.gate(config, &[]);
+        let ([inside, _], _) = net.places();
+        let addresses: &[&str] = if way == Way::Tun { &["10.77.0.1/24"] } else { &[] };
+        rename(inside, "in", "renamed", addresses);
+        ip(&["-n", inside, "link", "add", "in", "type", "veth", "peer", "name", "in2"]);
+        let file = net.file("gate.toml");
+        let old = std::fs::read_to_string(&file).unwrap();
+        let named = |name: &str| std::fs::write(&file, old.replace("\"in\"", name)).unwrap();
+        let refused = |name: &str| {
+            named(name);
+            let output = Command::new(GATE).arg("upgrade").arg(&file).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(!output.status.success() && said.contains("io.inside: differs"), "{said}");
+        };
+        refused("\"in2\"");
+        // A file that has not changed means the interfaces that the gate has.
+        for name in ["\"in\"", "\"renamed\""] {
+            named(name);
+            upgrade(&file, &[]);
+        }
+        refused("\"in\"");
+        let (sender, receiver) = net.udp(5000);
+        receiver.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        until(&format!("{way:?}: packets pass"), || {
+            let _ = sender.send(&[0; 100]);
+            receiver.recv(&mut [0; 200]).is_ok()
+        });
+        gate.ended();
+        let last = process(&ask(&net.file("socket"), "status").unwrap());
+        kill(last, Signal::TERM);
+    }
+}
+
 /// Gives the interface called `from` the name `to`. Its `addresses` go when it is down.
 fn rename(netns: &str, from: &str, to: &str, addresses: &[&str]) {
     ip(&["-n", netns, "link", "set", "dev", from, "down"]);

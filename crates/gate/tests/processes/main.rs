@@ -13,9 +13,11 @@ mod world;
 
 use forebay_gate::control::ask_within;
 use forebay_gate::host::Host;
+use forebay_gate::plugins::Parts;
 use forebay_gate::run::Run;
 use forebay_gate::status::Status;
 use forebay_gate::system::sleep;
+use forebay_shaper::replay;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,7 +38,7 @@ const ANSWERED: Duration = Duration::from_millis(10_500);
 /// How long a frame may wait while a guardian lives: for a gate that was stopped as it took over.
 const LONGEST: u64 = 25_000_000_000;
 /// What fails in an evil world.
-const EVIL: Faults = Faults { start: 100, load: 50, open: 50, confine: 30, spawn: 3 };
+const EVIL: Faults = Faults { start: 100, load: 50, open: 50, confine: 30, spawn: 3, disk: 100 };
 
 /// Links of which one is in the file.
 const LINKS: [&str; 5] = [
@@ -116,7 +118,9 @@ impl Drama {
     fn guard(&mut self, take_over: bool) {
         // Who takes over from a gate with a guardian needs not be told to be one.
         let fail_open = !take_over || self.below(2) == 0;
-        let run = Run { fail_open, take_over, ..plain(self.file()) };
+        let number = self.world.look().processes.len();
+        let record = Some(self.world.folder.join(number.to_string()));
+        let run = Run { fail_open, take_over, record, ..plain(self.file()) };
         let world = self.world.clone();
         let process = self.world.begin(None, move |system| gate(run, &world, system, None));
         self.guardians.insert(process, false);
@@ -316,6 +320,33 @@ impl Drama {
         self.pass(Duration::from_secs(30));
         assert_eq!(self.living(), [0; 0], "told to end");
         self.check();
+        self.check_recordings();
+    }
+
+    /// Every recording is whole, and who could not write one has said so.
+    fn check_recordings(&mut self) {
+        let state = self.world.look();
+        let disciplines = Parts::builtin().disciplines;
+        let mut calls = 0;
+        for (path, bytes) in &state.files {
+            let replay = replay(&bytes[..], &disciplines).unwrap();
+            assert_eq!((replay.difference, replay.truncated), (None, false), "{}", path.display());
+            calls += replay.calls;
+        }
+        let said = state.log.iter().filter(|(_, text)| text.contains("recording /"));
+        let mut failed = 0;
+        for (_, text) in said {
+            assert!(text.contains(".rec: ") && text.contains("; "), "{text}");
+            failed += 1;
+        }
+        drop(state);
+        for (name, count) in [
+            ("recordings", self.world.look().files.len() as u64),
+            ("calls recorded", calls),
+            ("recordings that failed", failed),
+        ] {
+            self.happened.insert(name, count);
+        }
     }
 }
 
@@ -344,6 +375,9 @@ fn simulate(seed: u64, events: u64) -> (u64, u64, u64, BTreeMap<&'static str, u6
         (state.now, state.wire.left(), state.events)
     };
     if let Err(what) = result {
+        for (process, text) in &drama.world.look().log {
+            eprint!("{process}: {text}");
+        }
         eprintln!("FOREBAY_SEED={seed} fails at event {events}, {now} ns");
         resume_unwind(what);
     }

@@ -11,13 +11,14 @@ use forebay_gate::plugins::Parts;
 use forebay_gate::run::Run;
 use forebay_gate::status::Status;
 use forebay_gate::system::{System, sleep};
+use forebay_shaper::{Storage, replay};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, Signal};
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -79,6 +80,9 @@ pub struct Faults {
     pub confine: u64,
     /// A thread cannot be started.
     pub spawn: u64,
+    /// A call on a file fails: the disk is full, broken or read-only, the call is interrupted, or it
+    /// takes a part.
+    pub disk: u64,
 }
 
 /// What all threads share.
@@ -89,6 +93,10 @@ pub struct State {
     pub processes: BTreeMap<u32, Process>,
     pub wire: Wire,
     pub faults: Faults,
+    /// Recordings by their paths.
+    pub files: BTreeMap<PathBuf, Vec<u8>>,
+    /// What the operator was told, and by which process.
+    pub log: Vec<(u32, String)>,
     /// Gates that have begun to run.
     runs: u64,
     /// How often each fault happened.
@@ -120,6 +128,8 @@ impl World {
             processes: BTreeMap::from([(1, Process::default())]),
             wire: Wire::default(),
             faults,
+            files: BTreeMap::new(),
+            log: Vec::new(),
             runs: 0,
             happened: BTreeMap::new(),
             failed: None,
@@ -275,6 +285,22 @@ impl State {
         self.processes.get_mut(&process).expect("it lives").ran = Some(self.runs);
     }
 
+    /// What a call on a file meets. The kind `WriteZero` stands for a part that is written.
+    fn disk_fault(&mut self) -> io::Result<()> {
+        let rate = self.faults.disk;
+        if !self.fails("disk", rate) {
+            return Ok(());
+        }
+        let kinds = [
+            io::ErrorKind::StorageFull,
+            io::ErrorKind::ReadOnlyFilesystem,
+            io::ErrorKind::PermissionDenied,
+            io::ErrorKind::Interrupted,
+            io::ErrorKind::WriteZero,
+        ];
+        Err(kinds[self.rng.below(kinds.len() as u64) as usize].into())
+    }
+
     /// Whether the gate that began last is of another family than that of `process`, or one of
     /// another family is about to begin, was told to end, or was killed.
     pub fn is_followed(&self, process: u32) -> bool {
@@ -383,9 +409,11 @@ impl System for Place {
         self.fault("start", |faults| faults.start)?;
         assert!(arguments.starts_with(&["run".into(), "--guarded".into()]));
         let path = PathBuf::from(arguments.last().expect("the configuration"));
+        let record = arguments.iter().skip_while(|word| *word != "--record").nth(1);
+        let record = record.map(PathBuf::from);
         let world = self.world.clone();
         let process = self.world.begin(Some(self.process), move |system| {
-            let run = Run { guarded: true, ..plain(path) };
+            let run = Run { guarded: true, record, ..plain(path) };
             gate(run, &world, system, Some(stdin.into()))
         });
         Ok(Pid::from_raw(process as i32).expect("not zero"))
@@ -425,8 +453,69 @@ impl System for Place {
         Ok((io, Pool::new(config.io.buffers, 1_600)?))
     }
 
+    fn create(&self, path: &Path) -> io::Result<Box<dyn Storage>> {
+        let mut state = self.world.look();
+        state.disk_fault().or_else(|error| match error.kind() {
+            io::ErrorKind::WriteZero => Ok(()),
+            _ => Err(error),
+        })?;
+        if let Some(before) = state.files.insert(path.to_owned(), Vec::new()) {
+            let replaced = replay(&before[..], &Parts::builtin().disciplines).unwrap();
+            assert_eq!(replaced.calls, 0, "{} of a gate that ran is replaced", path.display());
+        }
+        drop(state);
+        Ok(Box::new(Recorded { world: self.world.clone(), path: path.to_owned(), at: 0 }))
+    }
+
+    fn remove(&self, path: &Path) {
+        self.world.look().files.remove(path);
+    }
+
+    fn print(&self, text: &str) {
+        self.world.look().log.push((self.process, text.to_owned()));
+    }
+
     fn confine(&self, _: Option<&str>) -> io::Result<()> {
         self.fault("confine", |faults| faults.confine)
+    }
+}
+
+/// A file of the world.
+struct Recorded {
+    world: Arc<World>,
+    path: PathBuf,
+    at: usize,
+}
+
+impl Write for Recorded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut state = self.world.look();
+        let file = state.files.get(&self.path).map_or(0, Vec::len);
+        // What has room can be written over on a full disk.
+        let length = match state.disk_fault() {
+            Ok(()) => bytes.len(),
+            Err(error) if error.kind() == io::ErrorKind::WriteZero => bytes.len().div_ceil(2),
+            Err(error) if self.at == file => return Err(error),
+            Err(_) => 1,
+        };
+        let file = state.files.get_mut(&self.path).expect("nobody removes it");
+        let over = length.min(file.len() - self.at);
+        file[self.at..][..over].copy_from_slice(&bytes[..over]);
+        file.extend(&bytes[over..length]);
+        self.at += length;
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Recorded {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let SeekFrom::Start(at) = to else { unreachable!("a recording goes back to a place") };
+        self.at = at as usize;
+        Ok(at)
     }
 }
 
@@ -491,9 +580,10 @@ pub fn gate(
 ) -> bool {
     let (world, place) = (world.clone(), system.clone());
     let process = world.process_of_this_thread();
+    let own = world.clone();
     let signals = std::iter::from_fn(move || {
         let mut signal = None;
-        let next = || world.look().processes.get_mut(&process)?.signals.pop_front();
+        let next = || own.look().processes.get_mut(&process)?.signals.pop_front();
         place.wait(None, &mut |_| {
             signal = next();
             signal.is_some()
@@ -502,7 +592,10 @@ pub fn gate(
     });
     match run.serve(system, Box::new(signals), stdin, &Parts::builtin()) {
         Ok(code) => code == ExitCode::SUCCESS,
-        Err(_) => false,
+        Err(error) => {
+            world.look().log.push((process, format!("error: {error}\n")));
+            false
+        }
     }
 }
 
