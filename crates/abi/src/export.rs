@@ -81,7 +81,7 @@ struct Queue {
     discipline: Box<dyn Discipline>,
     /// A random stream of its own, seeded from the port's at the first call.
     rng: Option<Rng>,
-    /// Why it cannot go on.
+    /// The fault because of which it cannot go on.
     fault: OnceCell<CString>,
 }
 
@@ -196,7 +196,7 @@ unsafe fn with(
     cx: *mut ForebayContext,
     act: impl FnOnce(&mut dyn Discipline, &mut Context) -> i32,
 ) -> i32 {
-    // All of it inside, so that little has to be carried in.
+    // Everything happens inside the closure, so that little is captured.
     let answer = catch_unwind(AssertUnwindSafe(move || {
         // SAFETY: by the contract above.
         let (queue, now) = unsafe { (&mut *state.cast::<Queue>(), (*cx).now) };

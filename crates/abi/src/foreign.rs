@@ -30,7 +30,7 @@ pub trait Outside: Send {
     /// When to call `dequeue` next, in ns, or `FOREBAY_IDLE`. This changes nothing.
     fn wake(&self, now: Time) -> u64;
 
-    /// What it says that it holds, if it counts this itself.
+    /// Its own count of what it holds, if it counts.
     fn backlog(&self) -> Option<ForebayBacklog>;
 
     /// Tells it that the link's rate is now `rate`.
@@ -39,11 +39,11 @@ pub trait Outside: Send {
     /// Reports internal variables by name.
     fn probe(&self, now: Time, out: &mut dyn FnMut(&str, f64));
 
-    /// Why it cannot go on, if it cannot.
+    /// The fault because of which it cannot go on.
     fn said(&self) -> Option<Cow<'_, str>>;
 }
 
-/// What the plug-in may do during one call.
+/// The functions that the plug-in may use during one call.
 pub struct Call<'a, 'b> {
     ledger: &'a mut Ledger,
     cx: &'a mut Context<'b>,
@@ -126,7 +126,7 @@ impl<T: Outside> Foreign<T> {
         self.under_way.during(function, || act(outside, &mut call))
     }
 
-    /// Why it says that it cannot go on.
+    /// Its reason why it cannot go on.
     fn failed(&self) -> String {
         self.outside.said().unwrap_or("it failed, without saying why".into()).into_owned()
     }
@@ -152,7 +152,7 @@ impl<T: Outside> Foreign<T> {
         }
     }
 
-    /// What is wrong with the plug-in's statement of what it holds.
+    /// The error in the plug-in's count of what it holds.
     fn miscount(&self) -> Option<String> {
         let said = self.under_way.during(Function::Backlog, || self.outside.backlog());
         said.and_then(|said| self.ledger.compare(said))
@@ -179,7 +179,7 @@ impl<T: Outside> Foreign<T> {
         if held > 0 { Wake::Ready } else { Wake::Idle }
     }
 
-    /// What its `enqueue` reports about packet `number`, if it is not queued.
+    /// The fault of `enqueue`, if packet `number` is not queued.
     #[cold]
     fn answered(&self, answer: i32, number: u32) {
         let complaint = match answer {
@@ -267,7 +267,7 @@ impl<T: Outside + 'static> Discipline for Foreign<T> {
         if self.shapes && self.ledger.fault().is_none() {
             return self.asked_when(now);
         }
-        // After a fault, what it holds is still to be dropped.
+        // After a fault, the packets that it holds must still be dropped.
         if self.ledger.packets() > 0 { Wake::Ready } else { Wake::Idle }
     }
 
@@ -293,7 +293,7 @@ impl<T: Outside + 'static> Discipline for Foreign<T> {
     }
 
     fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
-        // Its host knows what it holds, not in what queues.
+        // The host knows which packets it holds, but not in which queues.
         self.ledger.show(&mut |packet| out(0, packet));
     }
 }

@@ -65,7 +65,7 @@ pub struct ForebayPacket {
     pub queued: u64,
 }
 
-/// What a discipline gets with every call.
+/// Context of a call of a discipline.
 #[repr(C)]
 pub struct ForebayContext {
     /// The present instant in ns; never decreases from call to call.
@@ -82,7 +82,7 @@ pub struct ForebayContext {
     pub random: unsafe extern "C" fn(cx: *mut ForebayContext) -> u64,
 }
 
-/// What a discipline is told of its port when it is created.
+/// The port of a discipline, when it is created.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ForebaySetting {
@@ -94,7 +94,7 @@ pub struct ForebaySetting {
     pub mtu: u32,
 }
 
-/// What a queue holds.
+/// Packets and bytes in a queue.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ForebayBacklog {

@@ -23,8 +23,8 @@ struct Order {
     /// The latest arrival that left out of turn.
     latest: u64,
     /// The arrival of each flow and class that last left out of turn, modulo 2^34, and below it
-    /// what distinguishes its key from others at the same place. Keys at one place replace each
-    /// other.
+    /// a tag that distinguishes its key from others at the same place. Keys at one place replace
+    /// each other.
     last: Box<[u64; REMEMBERED]>,
 }
 
@@ -41,14 +41,14 @@ impl Order {
             return true;
         }
         let key = u64::from(packet.flow) << 8 | u64::from(packet.qos_class);
-        // An odd factor keeps 40 bits apart: 10 are the place, 30 the rest.
+        // Multiplication by an odd number spreads the key over 40 bits: 10 for the place, 30 for the tag.
         let mixed = key.wrapping_mul(0x9e_3779_b97f) & 0xff_ffff_ffff;
         let (place, rest) = ((mixed >> 30) as usize, mixed & 0x3fff_ffff);
         let last = self.last[place];
         if !oldest {
             self.last[place] = rest << 34 | (arrival & ARRIVALS);
         }
-        // Later than this one, and no later than any: not what left 2^34 arrivals ago.
+        // Later than this arrival, but not than the last one: entries from 2^34 arrivals ago do not count.
         let later = last.wrapping_sub(arrival) & ARRIVALS;
         let ahead = self.latest.saturating_sub(arrival);
         self.latest = if oldest { self.latest } else { self.latest.max(arrival) };
@@ -107,7 +107,7 @@ impl Ledger {
         self.packets
     }
 
-    /// What is held.
+    /// The packets held.
     #[inline]
     pub fn held(&self) -> Backlog {
         Backlog { packets: self.packets as usize, bytes: self.bytes }
@@ -305,7 +305,7 @@ impl Ledger {
         marked
     }
 
-    /// What is wrong with the plug-in's statement of what it holds.
+    /// The error in the plug-in's count of what it holds.
     #[inline]
     pub fn compare(&self, said: ForebayBacklog) -> Option<String> {
         let ForebayBacklog { packets, bytes } = said;
@@ -377,7 +377,7 @@ mod tests {
                 if below(2) == 0 || held.is_empty() {
                     continue;
                 }
-                // Mostly the first of a flow; now and then anybody.
+                // Mostly the first packet of a flow, sometimes any packet.
                 let (_, any) = held[below(held.len() as u64) as usize];
                 let key = |packet: &ForebayPacket| (packet.flow, packet.qos_class);
                 let first = held.iter().position(|(_, other)| key(other) == key(&any)).unwrap();

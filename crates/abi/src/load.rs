@@ -38,7 +38,7 @@ type Loaded = HashMap<PathBuf, ((u64, Option<SystemTime>), Plugin)>;
 pub fn load(path: &Path) -> Result<Plugin, String> {
     static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
     let refuse = |what: String| format!("plug-in {}: {what}", path.display());
-    // Its own C library and the plug-in's would be two in one process, which ends in a crash.
+    // With a static C library, the process would have two after loading the plug-in's, and crash.
     if cfg!(target_feature = "crt-static") {
         return Err(refuse(
             "a statically linked program cannot load plug-ins; use a dynamically linked one".into(),
@@ -85,7 +85,7 @@ fn open(path: &Path, from: &str) -> Result<Vec<Entry<dyn Discipline>>, String> {
     if kinds.is_empty() {
         return Err("it contains no discipline".into());
     }
-    // What it gave leads into it.
+    // Its disciplines point into it, so it is never unloaded.
     std::mem::forget(library);
     Ok(kinds)
 }

@@ -24,7 +24,7 @@ pub struct Native {
     kind: &'static ForebayDiscipline,
     calls: Calls,
     state: *mut c_void,
-    /// What the library gets. `now` and `host` belong to one call.
+    /// The context that the library gets. `now` and `host` belong to one call.
     context: ForebayContext,
 }
 

@@ -178,7 +178,7 @@ mod tests {
                 assert_eq!(found, named[..usize::from(times != 3)]);
             });
         }
-        // Another thread's queues are not its business.
+        // Queues of another thread are not watched.
         let other = std::thread::spawn(|| Calls::of(&"plug-in y".into())).join().unwrap();
         other.during(Function::Probe, || assert!((0..10).all(|_| look().is_none())));
     }

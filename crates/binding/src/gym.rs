@@ -76,7 +76,7 @@ impl Episodes {
         py.detach(begin).map_err(refused)
     }
 
-    /// What the agents in place `number` observe before they act, one row for each.
+    /// The observations of the agents in place `number` before they act, one row for each.
     fn begin(&self, number: usize, mut observations: PyReadwriteArray1<f32>) -> PyResult<()> {
         let rows = observations.as_slice_mut()?;
         self.with(number, |run| run.begin(rows))
@@ -152,7 +152,7 @@ impl Episodes {
         self.with(number, |run| run.world().now().as_nanos())
     }
 
-    /// What the complete run in place `number` measured. Can be called once.
+    /// The measures of the complete run in place `number`. Can be called once.
     fn finish(&self, number: usize) -> PyResult<Output> {
         if !self.with(number, |run| run.is_complete())? {
             return Err(PyValueError::new_err("the episode has not ended"));

@@ -69,7 +69,7 @@ impl Cancel {
     }
 }
 
-/// What a finished run measured.
+/// The measures of a finished run.
 #[pyclass(frozen)]
 struct Output {
     summary: String,
@@ -122,7 +122,7 @@ fn load(path: &str) -> PyResult<String> {
     Ok(tree.to_string())
 }
 
-/// What a regular file of at most `most` bytes holds, if there is one.
+/// The content of a regular file of at most `most` bytes, if there is one.
 #[pyfunction]
 fn read_file<'py>(
     py: Python<'py>,
@@ -136,7 +136,7 @@ fn read_file<'py>(
     }
 }
 
-/// What an error of the system is in words, and what to do about it.
+/// An error of the system in words, with its remedy.
 #[pyfunction]
 fn error_words(number: i32) -> String {
     file::words(&io::Error::from_raw_os_error(number))
@@ -241,7 +241,7 @@ impl Engine {
         self.with(py, scenario, base, act)
     }
 
-    /// What an emulation needs to know of a scenario, as JSON.
+    /// The facts of a scenario that an emulation needs, as JSON.
     fn plan(&self, py: Python, scenario: &str, base: &str) -> PyResult<String> {
         self.with(py, scenario, base, |scenario| text(scenario.plan()))
     }
@@ -350,7 +350,7 @@ fn in_python(scenario: &Scenario) -> bool {
     scenario.table().plugins.iter().any(|path| python::is_one(path))
 }
 
-/// What the finished run of `scenario` measured. `spent` is the processor time up to then.
+/// The measures of the finished run of `scenario`. `spent` is the processor time up to then.
 fn output(
     scenario: &Scenario,
     world: &mut World,
@@ -360,7 +360,7 @@ fn output(
     let summary = serde_json::to_string(&summary(scenario, scenario.table().seed, world));
     let mut summary = summary.expect("keys are strings");
     let tables = tables(scenario, world);
-    // The last key tells what all before it cost.
+    // The last key has the processor time of all before it.
     summary.truncate(summary.len() - 1);
     let seconds = spent().as_secs_f64();
     summary += &format!(",\"cost\":{{\"cpu_seconds\":{seconds},\"threads\":{threads}}}}}");

@@ -94,7 +94,7 @@ pub fn watched_by<T: Send + 'static>(
     let run = move || {
         begun.0.begin();
         begun.1.begin();
-        // Nobody waits any more if it was given up.
+        // The receiver is gone if the call was given up.
         let _ = sender.send(act());
     };
     let thread = thread::Builder::new().name("forebay-plugins".into()).spawn(run)?;
@@ -108,7 +108,7 @@ pub fn watched_by<T: Send + 'static>(
             let span = LOOK * LOOKS;
             let late = || ScenarioError::new_err(format!("{late}; given up after {span:?}"));
             stop.stop();
-            // What was stopped says on which line it was.
+            // The exception of the stopped call names the line.
             let answer = receiver.recv_timeout(LOOK * 4);
             return Err(answer.ok().and_then(Result::err).unwrap_or_else(late));
         }

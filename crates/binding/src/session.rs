@@ -77,7 +77,7 @@ impl Session {
         py: Python,
         act: impl FnOnce(&mut Run) -> PyResult<T> + Send + 'static,
     ) -> PyResult<T> {
-        // Nobody waits for another thread with the interpreter's lock in hand.
+        // A thread must not wait for another while it holds the interpreter's lock.
         let place = || self.run.lock().expect("nothing panics while it is held");
         let mut run = place().take().ok_or_else(|| {
             PyValueError::new_err("the run has ended, or another thread is using it")
@@ -135,7 +135,7 @@ impl Session {
         self.with(py, |run| Ok(run.world.shown().to_string()))
     }
 
-    /// What waits and what is in transit, as the fields of a JSON object.
+    /// Packets that wait and packets in transit, as the fields of a JSON object.
     fn picture(&self, py: Python, most: usize) -> PyResult<String> {
         self.with(py, move |run| Ok(run.world.picture(most)))
     }
@@ -203,7 +203,7 @@ impl Session {
         })
     }
 
-    /// What a complete run measured. No other method can be called afterwards.
+    /// The measures of a complete run. No other method can be called afterwards.
     fn finish(&self, py: Python) -> PyResult<Output> {
         let found = self.with(py, |run| {
             let cost = run.cost;

@@ -56,12 +56,12 @@ fn shapes(effective: &Value) -> bool {
     entry.is_some_and(|entry| entry.facts.shapes)
 }
 
-/// What came and what left.
+/// Packets that came and left.
 #[derive(Default)]
 struct Books {
     /// TCP header of the packet that is being handed over.
     header: Option<Tcp>,
-    /// Whether anybody asked for one.
+    /// Whether the discipline asked for one.
     looks: bool,
     /// By number of the packet: whether it has left.
     left: Vec<bool>,
@@ -176,7 +176,7 @@ impl Rig {
         (self.books.left.len() - 1) as u32
     }
 
-    /// A packet, booked; with its TCP header where somebody looks at it.
+    /// A booked packet, with its TCP header if the discipline looks at it.
     fn packet(&mut self, u: &mut Unstructured) -> Result<Packet> {
         let len = match u.int_in_range(0..=3)? {
             0 => 1500,
@@ -228,7 +228,7 @@ impl Rig {
             self.books.leaves(packet);
         }
         let after = self.queue.backlog().packets;
-        // One that shapes may find out only now that it has to wait.
+        // A discipline that shapes may see only now that it has to wait.
         let waits = self.shapes && matches!(self.queue.wake(self.now), Wake::At(_));
         let moves = after < before || waits;
         assert!(moves || !ready, "of {before} packets none was sent or dropped");

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 /// A configuration that a gate can have, whatever the input.
 const PLAIN: &str = "link = { rate = \"10Mbit\", queue = { kind = \"fq-codel\" } }\n\
                      io = { inside = \"a\", outside = \"b\" }";
-/// Longest request, and most of what is read beyond it.
+/// Longest request, and most bytes that are read beyond it.
 const LONGEST: usize = 8_192;
 
 fn parts() -> &'static Parts {
@@ -48,7 +48,7 @@ pub fn configuration(data: &[u8]) {
     else {
         return;
     };
-    // What a library does when it is loaded is its own.
+    // Libraries are not loaded.
     if toml::from_str::<toml::Table>(&text).is_ok_and(|table| table.contains_key("plugins")) {
         return;
     }
@@ -59,7 +59,7 @@ pub fn configuration(data: &[u8]) {
     forward(config);
 }
 
-/// Interfaces that bring some frames and take all.
+/// Interfaces that receive the given frames, and send all.
 struct Interfaces(Vec<Vec<u8>>);
 
 impl Io for Interfaces {
@@ -196,8 +196,8 @@ pub fn control(data: &[u8]) {
     assert_eq!(sent.strip_suffix(b"\n").unwrap_or(&sent), answer.as_bytes());
 }
 
-/// What others answer: a gate's status, what a running gate lends to the next, and where it has
-/// stopped. The first byte chooses.
+/// Answers of a gate: its status, its loan to the next gate, and the places where that continues. The
+/// first byte chooses.
 pub fn answers(data: &[u8]) {
     let Some((choice, data)) = data.split_first() else { return };
     match choice % 3 {
@@ -232,7 +232,7 @@ fn status(data: &[u8]) {
 /// A connection whose other end has said `data` and is gone.
 fn told(data: &[u8]) -> UnixStream {
     let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
-    // All of it fits.
+    // It fits into the socket's buffer.
     theirs.write_all(&data[..data.len().min(16_384)]).expect("it is heard");
     theirs.shutdown(Shutdown::Write).expect("it is open");
     ours

@@ -1,4 +1,4 @@
-//! JSON values that more or less follow a JSON Schema: what a file could say.
+//! JSON values that more or less follow a JSON Schema.
 //!
 //! The schema is the registry's own, so that a new kind or field is fuzzed from its first day.
 
@@ -18,7 +18,7 @@ pub fn value(schema: &Value, root: &Value, u: &mut Unstructured) -> Result<Value
     Generator { root }.value(schema, u, 0)
 }
 
-/// What `schema` refers to, if it does; else itself.
+/// The schema that `schema` refers to, or itself.
 pub fn target<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
     let reference = schema.get("$ref").and_then(Value::as_str);
     let target = reference.map(|reference| root.pointer(reference.trim_start_matches('#')));

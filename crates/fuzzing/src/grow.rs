@@ -6,7 +6,7 @@ use crate::scenario::{runnable, schema};
 use arbitrary::{Result, Unstructured};
 use serde_json::{Value, json};
 
-/// What is tried on one scenario; much of it is refused.
+/// Changes that are tried on one scenario; many are refused.
 const STEPS: u32 = 60;
 /// Footprint of what is built many times.
 const SMALL: u64 = 10_000;
@@ -82,7 +82,7 @@ fn seedling(u: &mut Unstructured) -> Value {
     tree
 }
 
-/// What an entry needs so that it is seldom refused: a name of its own, ends, a file.
+/// Fields without which most entries are refused: a unique name, ends, a file.
 pub(crate) fn complete(tree: &mut Value) {
     let has_row = tree.get("dumbbell").is_some() || tree.get("parking_lot").is_some();
     for (index, entry) in tree["traffic"].as_array_mut().into_iter().flatten().enumerate() {

@@ -1,8 +1,8 @@
-//! What the fuzzers do with their input.
+//! The targets of the fuzzers.
 //!
-//! Each target is a function of bytes that returns if all is well and panics if not. The programs
-//! under `fuzz/` feed them what libFuzzer makes up; the tests of this crate feed them the corpora
-//! and every input that once failed.
+//! Each target is a function of bytes, which panics if it finds a fault. The programs under `fuzz/`
+//! call it with the inputs of libFuzzer, and the tests of this crate with the corpora and every input
+//! that once failed.
 
 mod agent;
 mod boxes;

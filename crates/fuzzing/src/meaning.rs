@@ -1,4 +1,4 @@
-//! What must hold of every scenario that can run.
+//! Conditions on every scenario that can run.
 
 use crate::run::{FILES, begin, read, registry};
 use forebay_sim::Scenario;

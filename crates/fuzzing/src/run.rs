@@ -12,7 +12,7 @@ const EVENTS: u64 = 2_000;
 /// Where the files that a scenario names are looked for.
 pub const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/files");
 
-/// What scenarios name.
+/// The registry.
 pub fn registry() -> &'static Arc<Registry> {
     static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
     REGISTRY.get_or_init(|| Registry::builtin().into())
@@ -29,9 +29,9 @@ pub fn read(tree: &Value) -> Result<Scenario, ConfigError> {
 /// The beginning of a run: its events, packets and fingerprint, and its summary; None if it would
 /// not go on.
 pub fn begin(scenario: &Scenario) -> Option<(impl PartialEq + Clone + Debug + use<>, Value)> {
-    // What is effective has been built once.
+    // The effective scenario has been built once already.
     let mut world = scenario.world(1).expect("what is effective can be built");
-    // A refusal to go on is an answer too.
+    // A run may end with an error.
     world.advance(EVENTS).ok()?;
     let summary = forebay_sim::summary(scenario, 1, &mut world).whole();
     Some((world.counts(), summary))

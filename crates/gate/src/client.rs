@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Longest request in bytes.
 const LONGEST: usize = 8_192;
 
-/// The language of a client.
+/// The protocol of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     /// A line, as the control socket takes it.
@@ -27,7 +27,7 @@ pub enum Request {
     HandOver,
     /// The metrics.
     Metrics,
-    /// A line or an HTTP request that means nothing: the text of the line.
+    /// Another line, or another HTTP request.
     Unknown(String),
 }
 
@@ -46,12 +46,12 @@ pub struct Client<S> {
     pub number: u64,
     /// The connection to it.
     pub stream: S,
-    /// When its time is over.
+    /// The time at which it is disconnected.
     pub until: Duration,
     /// How it asks.
     pub language: Language,
     question: Vec<u8>,
-    /// What is still to be sent. None while there is no answer.
+    /// The rest of the answer. None while there is no answer.
     answer: Option<Vec<u8>>,
 }
 

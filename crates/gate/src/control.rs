@@ -88,7 +88,7 @@ pub fn obey(
                 Ok(file) => log.say(&format_args!("reloaded {}", file.display())),
                 Err(error) => log.say(&format_args!("nothing has changed: {error}")),
             });
-            // Those that wait will read the file later than now.
+            // If the queue is full, a reload that waits will read the present file.
             let _ = jobs.try_send(job);
         }
     };
@@ -136,7 +136,7 @@ pub fn ask_within(system: &dyn System, socket: &Path, question: &str) -> io::Res
     answer(&converse(system, socket, question).map_err(at)?)
 }
 
-/// Says `question` and hears the answer, all within [`PATIENCE`] twice.
+/// Sends `question` and reads the answer, all within twice [`PATIENCE`].
 fn converse(system: &dyn System, socket: &Path, question: &str) -> io::Result<Vec<u8>> {
     let until = system.now() + PATIENCE * 2;
     let left = || match until.saturating_sub(system.now()) {
@@ -144,7 +144,7 @@ fn converse(system: &dyn System, socket: &Path, question: &str) -> io::Result<Ve
         left => Ok(left),
     };
     let mut stream = connect(system, socket, PATIENCE * 2)?;
-    // All of it fits into the socket.
+    // The line fits into the socket's buffer.
     stream.write_all(format!("{question}\n").as_bytes())?;
     let (mut text, mut part) = (Vec::new(), [0; 1 << 14]);
     loop {
@@ -160,7 +160,7 @@ fn converse(system: &dyn System, socket: &Path, question: &str) -> io::Result<Ve
     }
 }
 
-/// What the gate answered with the bytes `text`.
+/// The answer of the gate in the bytes `text`.
 ///
 /// # Errors
 /// It makes no sense, or the gate refuses.

@@ -2,12 +2,12 @@
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::direction::{Account, Direction, MOST_LAG};
 use crate::io::{BATCH, Io, Pool, Side};
-use crate::lane::{Account, Lane, MOST_LAG};
 use crate::neighbour::{Predecessor, Successor};
 use crate::notify;
 use crate::rules::Rules;
-use crate::status::{Direction, RuleStatus, Status};
+use crate::status::{DirectionStatus, RuleStatus, Status};
 use crate::system::System;
 use crate::text::say;
 use forebay_core::{ConfigError, Duration, Time, file};
@@ -35,7 +35,7 @@ const MOST_RECORDED: u64 = 4_000_000_000;
 
 /// Requests of other threads to the loop.
 pub enum Command {
-    /// What it has done so far.
+    /// The state so far.
     Status(Sender<Box<Status>>),
     /// To use another configuration.
     Reload(Box<Config>, Sender<Result<(), ConfigError>>),
@@ -69,7 +69,7 @@ pub enum Turn {
     Ended(End),
 }
 
-/// What is said where the loop does not answer in time.
+/// The error if the loop does not answer in time.
 pub const SILENT: &str = "the gate does not answer: it is ending, or a plug-in makes it wait";
 
 /// The connection of other threads to the loop.
@@ -83,7 +83,7 @@ impl Handle {
     /// Passes `command` to the loop. Returns false if the loop has ended.
     pub fn send(&self, command: Command) -> bool {
         let sent = self.commands.send(command).is_ok();
-        // A bell that cannot ring louder has rung already.
+        // An error means that the counter is at its maximum: the loop is being woken already.
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
         sent
     }
@@ -94,7 +94,7 @@ pub struct Gate {
     config: Config,
     io: Box<dyn Io>,
     pool: Pool,
-    lanes: [Lane; 2],
+    directions: [Direction; 2],
     rules: [Rules; 2],
     clock: Clock,
     bell: Arc<OwnedFd>,
@@ -127,9 +127,10 @@ impl Gate {
     ) -> io::Result<(Gate, Handle)> {
         let reverse = config.link.reverse.as_deref();
         let layer = io.layer();
-        let lane =
-            |link| Lane::new(link, &config, layer, pool.count(), dry_run).map_err(io::Error::other);
-        let lanes = [lane(Some(&config.link))?, lane(reverse)?];
+        let direction = |link| {
+            Direction::new(link, &config, layer, pool.count(), dry_run).map_err(io::Error::other)
+        };
+        let directions = [direction(Some(&config.link))?, direction(reverse)?];
         let (sender, commands) = channel();
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let handle = Handle { commands: sender, bell: Arc::clone(&bell) };
@@ -138,7 +139,7 @@ impl Gate {
             config,
             io,
             pool,
-            lanes,
+            directions,
             rules: [rules.clone(), rules],
             clock: Clock::new(),
             bell,
@@ -160,15 +161,18 @@ impl Gate {
     /// A file cannot be created or written. Then there is none.
     pub fn record(&mut self, system: &dyn System, folder: &Path) -> io::Result<()> {
         let names = ["forward.rec", "reverse.rec"];
-        for ((lane, name), recording) in self.lanes.iter_mut().zip(names).zip(&mut self.recordings)
+        for ((direction, name), recording) in
+            self.directions.iter_mut().zip(names).zip(&mut self.recordings)
         {
-            let Some(plan) = lane.shaper().map(|shaper| shaper.plan().clone()) else { continue };
+            let Some(plan) = direction.shaper().map(|shaper| shaper.plan().clone()) else {
+                continue;
+            };
             let path = recording.insert(folder.join(name));
             let recorder = system
                 .create(path)
                 .and_then(|file| Recorder::new(file, &plan, self.config.seed, MOST_RECORDED));
             match recorder {
-                Ok(recorder) => lane.record(recorder),
+                Ok(recorder) => direction.record(recorder),
                 Err(error) => {
                     let error = not_recorded(path, &error);
                     self.recordings.iter().flatten().for_each(|path| system.remove(path));
@@ -200,7 +204,7 @@ impl Gate {
     ///
     /// The end is an error if an interface has disappeared.
     pub fn run(&mut self) -> (Status, io::Result<End>) {
-        // Else the kernel rounds every wait up by 50 us.
+        // By default the kernel prolongs every wait by up to 50 us.
         let slack = rustix::thread::set_current_timer_slack(NonZero::new(1));
         let end = slack.map_err(Into::into).and_then(|()| self.turn_until_end());
         let now = self.clock.now();
@@ -212,12 +216,12 @@ impl Gate {
     /// # Errors
     /// One of them could not be written. It ends with the last call that was.
     pub fn finish(&mut self) -> io::Result<()> {
-        let recordings = self.lanes.iter_mut().zip(&self.recordings);
-        let finished = recordings.filter_map(|(lane, path)| {
+        let recordings = self.directions.iter_mut().zip(&self.recordings);
+        let finished = recordings.filter_map(|(direction, path)| {
             let path = path.as_deref()?;
-            Some(lane.finish_recording().map_err(|error| not_recorded(path, &error)))
+            Some(direction.finish_recording().map_err(|error| not_recorded(path, &error)))
         });
-        // Each of them, also after one that failed.
+        // All are finished, also after an error.
         finished.fold(Ok(()), Result::and)
     }
 
@@ -228,8 +232,8 @@ impl Gate {
         let mut before = self.clock.now();
         loop {
             let now = self.clock.now();
-            // What came while the gate worked came since it last looked; what woke it up, while it
-            // awoke.
+            // Frames that were there when the gate looked have come since the last look. If it slept,
+            // they have come while it woke up.
             let span = now.since(before).min(if busy { MOST_LAG } else { AWAKENING });
             before = now;
             let turn = self.turn(now, span, ready, &mut batch)?;
@@ -263,13 +267,13 @@ impl Gate {
         }
         for side in Side::BOTH {
             if !self.is_held(side) {
-                self.lanes[side as usize].advance(now, now, &mut self.pool);
+                self.directions[side as usize].advance(now, now, &mut self.pool);
             }
         }
         for side in Side::BOTH {
             if !self.is_held(side) {
                 self.flush(side, now)?;
-                if let Some(fault) = self.lanes[side as usize].replace_faulty(now) {
+                if let Some(fault) = self.directions[side as usize].replace_faulty(now) {
                     say(format_args!("{fault}; its place has a fifo from now on"));
                 }
             }
@@ -284,7 +288,7 @@ impl Gate {
     /// Makes the turn at `now` ask the discipline for packets from `side`, because that discipline
     /// has a clock of its own.
     pub fn ask(&mut self, side: Side, now: Time) {
-        self.lanes[side as usize].ask(now);
+        self.directions[side as usize].ask(now);
     }
 
     /// Whether packets from `side` wait for the gate before this one.
@@ -294,7 +298,7 @@ impl Gate {
 
     /// Where every packet is that arrived on `side`.
     pub fn account(&self, side: Side) -> Account {
-        self.lanes[side as usize].account()
+        self.directions[side as usize].account()
     }
 
     /// Frames that the kernel has not sent yet on `side`.
@@ -312,15 +316,15 @@ impl Gate {
     fn relieve(&mut self, now: Time) -> Option<End> {
         if let Some(before) = &mut self.predecessor {
             for side in before.hear() {
-                self.lanes[side as usize].begin(now);
+                self.directions[side as usize].begin(now);
             }
             if !Side::BOTH.into_iter().any(|side| before.holds(side)) {
                 self.predecessor = None;
             }
         }
         let is_empty = Side::BOTH.map(|side| {
-            let lane = &self.lanes[side as usize];
-            lane.is_empty() && self.io.pending(side.other()) == 0 && !self.is_held(side)
+            let direction = &self.directions[side as usize];
+            direction.is_empty() && self.io.pending(side.other()) == 0 && !self.is_held(side)
         });
         let (successor, told) = self.successor.as_mut()?;
         for side in Side::BOTH {
@@ -334,24 +338,29 @@ impl Gate {
 
     /// Sends the packets from `side` that have passed the queue.
     fn flush(&mut self, side: Side, now: Time) -> io::Result<()> {
-        let [forward, reverse] = &mut self.lanes;
-        let (lane, other) = match side {
+        let [forward, reverse] = &mut self.directions;
+        let (direction, other) = match side {
             Side::Inside => (forward, reverse),
             Side::Outside => (reverse, forward),
         };
         // The other direction's box also sees what comes back.
-        match &mut other.guard {
-            Some(guard) if self.successor.is_some() => guard.hand(&mut lane.out),
-            Some(guard) => {
-                guard.backward(now, &self.rules[side as usize], &mut self.pool, &mut lane.out);
+        match &mut other.frame_box {
+            Some(frame_box) if self.successor.is_some() => frame_box.hand(&mut direction.out),
+            Some(frame_box) => {
+                frame_box.backward(
+                    now,
+                    &self.rules[side as usize],
+                    &mut self.pool,
+                    &mut direction.out,
+                );
             }
             None => {}
         }
-        if !lane.out.is_empty() || self.io.pending(side.other()) > 0 {
-            self.io.send(side.other(), &mut lane.out, &mut self.pool)?;
+        if !direction.out.is_empty() || self.io.pending(side.other()) > 0 {
+            self.io.send(side.other(), &mut direction.out, &mut self.pool)?;
         }
-        if let Some(guard) = &mut other.guard {
-            guard.left(lane.out.len());
+        if let Some(frame_box) = &mut other.frame_box {
+            frame_box.left(direction.out.len());
         }
         Ok(())
     }
@@ -370,19 +379,21 @@ impl Gate {
         let held = self.is_held(side);
         self.io.receive(side, &mut self.pool, batch)?;
         self.doubts[side as usize] &= batch.is_empty();
-        let (lane, rules) = (&mut self.lanes[side as usize], &mut self.rules[side as usize]);
-        // Their headers come from another processor's cache: all at once, and not one by one below.
+        let (direction, rules) =
+            (&mut self.directions[side as usize], &mut self.rules[side as usize]);
+        // The headers are in another processor's cache. Touching all of them first lets the loads
+        // overlap.
         for index in batch.iter() {
             black_box(self.pool.frame(*index).first());
         }
         let count = batch.len() as u64;
         for (index, later) in batch.iter().zip((0..count).rev()) {
             let at = Time::from_nanos(now.as_nanos() - span.as_nanos() * later / count);
-            // What is due was due before anything that arrives then.
+            // Packets that were due by then leave before this one arrives.
             if !held {
-                lane.advance(at, now, &mut self.pool);
+                direction.advance(at, now, &mut self.pool);
             }
-            lane.arrive(*index, at, &mut self.pool, rules);
+            direction.arrive(*index, at, &mut self.pool, rules);
         }
         Ok(!batch.is_empty())
     }
@@ -395,10 +406,10 @@ impl Gate {
     /// When [`Gate::turn`] has something to do, if no frame arrives.
     pub fn due(&self) -> Option<Time> {
         let wake = |side: Side| {
-            let other = &self.lanes[side.other() as usize];
-            let guard = other.guard.as_ref().filter(|_| self.successor.is_none());
-            let guard = guard.and_then(|guard| guard.wake());
-            self.lanes[side as usize].wake().into_iter().chain(guard)
+            let other = &self.directions[side.other() as usize];
+            let frame_box = other.frame_box.as_ref().filter(|_| self.successor.is_none());
+            let frame_box = frame_box.and_then(|frame_box| frame_box.wake());
+            self.directions[side as usize].wake().into_iter().chain(frame_box)
         };
         self.free().flat_map(wake).min()
     }
@@ -408,7 +419,7 @@ impl Gate {
         let now = self.clock.now();
         let mut span = self.due().map(|due| due.since(now).as_nanos());
         let waits = |side: Side| {
-            !self.lanes[side as usize].out.is_empty() || self.io.pending(side.other()) > 0
+            !self.directions[side as usize].out.is_empty() || self.io.pending(side.other()) > 0
         };
         if self.free().any(waits) {
             span = Some(span.map_or(PATIENCE, |span| span.min(PATIENCE)));
@@ -423,10 +434,10 @@ impl Gate {
             tv_sec: (span / 1_000_000_000) as i64,
             tv_nsec: (span % 1_000_000_000) as i64,
         });
-        // Not epoll, whose ears are always pricked: every frame that came or left while the gate
-        // works would call it.
+        // Not epoll: the kernel would run its callback for every frame that comes or leaves while the
+        // gate works.
         let bell = self.bell.as_fd();
-        // What another gate takes now is not waited for.
+        // Another gate takes the frames now.
         let [inside, outside] = match &self.successor {
             None => Side::BOTH.map(|side| self.io.descriptor(side)),
             Some(_) => [bell; 2],
@@ -440,7 +451,7 @@ impl Gate {
         }
         let [inside, outside, bell, _] = sources.map(|source| source.revents());
         if !bell.is_empty() {
-            // It may have been answered already.
+            // Another wake-up may have emptied the counter.
             let _ = rustix::io::read(&self.bell, &mut [0; 8]);
         }
         for (side, events) in Side::BOTH.into_iter().zip([inside, outside]) {
@@ -455,7 +466,7 @@ impl Gate {
 
     fn obey(&mut self, command: Command, now: Time) -> Option<End> {
         match command {
-            // Whoever asked may have gone.
+            // The thread that asked may have ended.
             Command::Status(answer) => drop(answer.send(Box::new(self.status(now)))),
             Command::Reload(config, answer) => drop(answer.send(self.reload(*config, now))),
             Command::Lend(answer) => {
@@ -465,10 +476,10 @@ impl Gate {
                 let _ = answer.send(copies);
             }
             Command::HandOver(mut successor, answer) => {
-                // Whoever cannot be told has gone, and nothing changes.
+                // If the next gate cannot be told, it has ended, and this one continues.
                 let follows = self.successor.is_none() && successor.begin(self.io.places());
                 if follows {
-                    // One that has gone needs no word.
+                    // The guardian may have ended.
                     self.guardian.as_mut().map(|guardian| guardian.write(&[notify::FOLLOWED]));
                     self.successor = Some((successor, [false; 2]));
                 }
@@ -493,13 +504,13 @@ impl Gate {
         fixed("link.mtu", config.mtu() == self.config.mtu())?;
         let boxes = |config: &Config| {
             let link = config.effective()?.link;
-            Ok((link.guard, link.reverse.and_then(|link| link.guard)))
+            Ok((link.middlebox, link.reverse.and_then(|link| link.middlebox)))
         };
         fixed("link.box", boxes(&config)? == boxes(&self.config)?)?;
-        // Its queues have been built once, when it was read: none of this fails halfway.
+        // Reading the configuration has built the queues once, so none of this fails halfway.
         let links = [Some(&config.link), config.link.reverse.as_deref()];
-        for (lane, link) in self.lanes.iter_mut().zip(links) {
-            lane.change(link, &config.parts, config.other, now)?;
+        for (direction, link) in self.directions.iter_mut().zip(links) {
+            direction.change(link, &config.parts, config.other, now)?;
         }
         for rules in &mut self.rules {
             let mut new = Rules::new(&config);
@@ -511,7 +522,7 @@ impl Gate {
         Ok(())
     }
 
-    /// What it has done so far.
+    /// The state of the gate at `now`.
     pub fn status(&mut self, now: Time) -> Status {
         let config =
             self.config.effective().ok().and_then(|whole| serde_json::to_value(whole).ok());
@@ -529,8 +540,8 @@ impl Gate {
             dry_run: self.dry_run,
             reloads: self.reloads,
             config: config.unwrap_or_default(),
-            forward: self.direction(Side::Inside, now),
-            reverse: self.direction(Side::Outside, now),
+            forward: self.status_of(Side::Inside, now),
+            reverse: self.status_of(Side::Outside, now),
             rules: rules.collect(),
             inside: self.io.missed(Side::Inside),
             outside: self.io.missed(Side::Outside),
@@ -539,11 +550,11 @@ impl Gate {
         }
     }
 
-    /// What happened to the packets that arrived on `side`.
-    fn direction(&self, side: Side, now: Time) -> Direction {
-        let mut direction = self.lanes[side as usize].status(now);
-        direction.in_transit += self.io.pending(side.other());
-        direction
+    /// The state of the direction of packets that arrive on `side`.
+    fn status_of(&self, side: Side, now: Time) -> DirectionStatus {
+        let mut status = self.directions[side as usize].status(now);
+        status.in_transit += self.io.pending(side.other());
+        status
     }
 }
 

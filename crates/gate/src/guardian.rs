@@ -36,7 +36,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Time between two checks for an interface.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What signals act upon.
+/// The state that signals act upon.
 #[derive(Default)]
 struct Scene {
     stop: bool,
@@ -74,7 +74,7 @@ pub struct Guardian {
     pub manager: Option<Arc<Manager>>,
 }
 
-/// What finds the interfaces again, whatever they are called by then.
+/// Handles with which renamed interfaces are found again.
 #[derive(Default)]
 struct Kept {
     /// Descriptors of TUN interfaces, which would go with the last of them.
@@ -103,10 +103,10 @@ impl Guardian {
         guardian.keep_alive(&scene)?;
         let mut kept = Kept::default();
         let system = &*guardian.host;
-        // Of a first gate, every error is final.
+        // Without a gate to take over from, an error at the start is final.
         let is_first = lent.is_none();
         let mut began = None::<Duration>;
-        // What the log says of the gate proper once it is known whether packets pass.
+        // The end of the gate proper. It is reported once it is known whether packets pass.
         let mut ended = None::<ExitStatus>;
         loop {
             let opened = guardian.open(&mut kept, lent.take());
@@ -138,7 +138,7 @@ impl Guardian {
                 match guardian.prepare(&scene, &handle, rest) {
                     Ok(prepared) => break prepared,
                     Err(error) if is_first && began.is_none() => return Err(error),
-                    // The gate before has gone. Meanwhile frames wait at the interfaces.
+                    // The previous gate has ended. Meanwhile frames wait at the interfaces.
                     Err(error) => system.say(&format_args!("the next try follows: {error}")),
                 }
                 sleep(system, LOOK);
@@ -151,7 +151,7 @@ impl Guardian {
             look(&scene, |scene| scene.gate = None);
             server.end();
             let handed_over = gate.is_followed();
-            // Its sockets would go on to receive.
+            // Open sockets would continue to receive.
             drop(gate);
             if !matches!(end, Ok(End::HandedOver)) {
                 if let Err(error) = &end {
@@ -161,7 +161,7 @@ impl Guardian {
                 look(&scene, |scene| scene.child.map(|child| system.signal(child, Signal::TERM)));
             }
             let worker = receive(system, &started, None).map_err(io::Error::other)?;
-            // Not by the gate proper, which was not started in time.
+            // The gate proper was not started in time: the successor is another guardian.
             let is_followed = server.followers.load(Ordering::Acquire) > 0;
             if worker.is_none() && is_followed && handed_over {
                 system.say(&"another gate has taken over");
@@ -205,7 +205,7 @@ impl Guardian {
         let server = control::start(&self.system(), listeners, handle, passing, path, true)?;
         let (worker, started) = channel();
         let (guardian, scene, own) = (self.clone(), scene.clone(), server.clone());
-        // Whoever waits for it is there.
+        // The receiver still waits.
         let starter = move || drop(worker.send(guardian.start(&scene, &own, rest)));
         self.host.spawn("starter", Box::new(starter)).inspect_err(|_| server.end())?;
         server.accept();
@@ -340,7 +340,7 @@ fn hand_over(system: &dyn System, stream: &UnixStream, server: &Server) -> io::R
     stream.set_read_timeout(Some(SILENCE * 2))?;
     readable(system, stream, SILENCE * 2)?;
     let mut question = String::new();
-    // It says nothing more before it is answered.
+    // The other side sends one line and waits for the answer, so nothing is read beyond it.
     BufReader::new(stream.take(100)).read_line(&mut question)?;
     Ok(question.trim_end() == handover::QUESTION && server.hand_over(stream.try_clone()?)?)
 }

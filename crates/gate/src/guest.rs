@@ -52,7 +52,7 @@ impl Embedded {
         let captures = Captures::read(name)?;
         // SAFETY: as the caller promises.
         let io = unsafe { Devices::new(link, emit, longest, captures) };
-        // One that follows a gate that was killed leaves its recording alone.
+        // The recording of a gate that was killed is kept.
         let folder = Path::new(name);
         let records = !folder.exists();
         let (mut gate, _) = Gate::with(config, Box::new(io), pool, false)?;
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn forebay_gate_open(
     match unsafe { Embedded::open(&name, link, emit, *qdiscs) } {
         Ok(gate) => Box::into_raw(Box::new(gate)),
         Err(error) => {
-            // Who cannot write has no other way to say so.
+            // There is no other way to report an error.
             let _ = std::fs::write(format!("{name}.log"), format!("{error}\n"));
             std::ptr::null_mut()
         }

@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Most descriptors: standard error, two listeners and six sockets.
 const MOST: usize = 9;
 
-/// What the running gate says about itself when it lends its descriptors.
+/// The first message of the running gate, with which it lends its descriptors.
 #[derive(Debug, Serialize, Deserialize)]
 struct Loan {
     /// The part of its configuration that must be equal in both gates.
@@ -119,7 +119,7 @@ fn lend(system: &dyn System, gate: &Handle) -> io::Result<Vec<OwnedFd>> {
     receive(system, &receiver, Some(PATIENCE)).map_err(|_| io::Error::other(SILENT))?
 }
 
-/// What a running gate has lent.
+/// The loan of a running gate.
 pub struct Lent {
     stream: UnixStream,
     /// The control socket, and that of the metrics.

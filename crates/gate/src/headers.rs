@@ -1,4 +1,4 @@
-//! What the gate reads in a packet's headers, and the few fields that it rewrites.
+//! Packet headers: the fields that the gate reads, and the few that it rewrites.
 //!
 //! `etherparse` does the reading. Headers that it cannot read make a packet without ports, or one
 //! that is not IP, never an error. Checksums are updated by the difference (RFC 1624, equation 3).
@@ -18,7 +18,7 @@ pub enum Layer {
     Ip,
 }
 
-/// What is known of a frame.
+/// A frame, as far as the gate reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// IPv4 or IPv6.
@@ -31,7 +31,7 @@ pub enum Frame {
     },
 }
 
-/// What is known of an IP packet.
+/// An IP packet, as far as the gate reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IpView {
     /// Where its header begins in the frame.
@@ -98,7 +98,7 @@ fn read_ip(parsed: &LaxSlicedPacket, bytes: &[u8]) -> Option<Frame> {
         LaxNetSlice::Arp(_) => return None,
     };
     let there = (bytes.len() - usize::from(at)) as u32;
-    // A length beyond the frame, or shorter than its own header, is not believed.
+    // The length must fit into the frame and include the header.
     whole &= stated <= there && stated >= if version == 4 { 20 } else { 40 };
     let len = if whole { stated } else { there };
     let fragment = payload.fragmented;

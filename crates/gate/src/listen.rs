@@ -21,7 +21,7 @@ const AGAIN: Duration = Duration::from_millis(10);
 pub struct Listeners {
     /// The control socket.
     pub socket: UnixListener,
-    /// That of the metrics.
+    /// The port of the metrics.
     pub metrics: Option<TcpListener>,
     /// The account that started the gate.
     pub owner: Uid,
@@ -87,7 +87,7 @@ pub fn connect(system: &dyn System, socket: &Path, patience: Duration) -> io::Re
     let until = system.now() + patience;
     loop {
         match try_connect(socket) {
-            // Others wait already, as many as may; a call that waits would have no end.
+            // The backlog is full. A blocking call could wait for ever.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 if system.now() >= until {
                     return Err(io::ErrorKind::TimedOut.into());
@@ -120,8 +120,8 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
         }
         std::fs::remove_file(path)?;
     }
-    // Never, not even for an instant, open to others. The mask is the whole process's, of which
-    // this is the only thread.
+    // The mask, and not a later chmod, so that the socket is never open to others. It holds for the
+    // whole process, which has no other thread yet.
     let before = rustix::process::umask(Mode::from_raw_mode(0o117));
     let socket = UnixListener::bind(path);
     rustix::process::umask(before);

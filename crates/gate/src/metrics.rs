@@ -1,6 +1,6 @@
 //! Text for Prometheus (exposition format 0.0.4).
 
-use crate::status::{Direction, Status};
+use crate::status::{DirectionStatus, Status};
 use crate::text::name;
 use std::fmt::Write as _;
 
@@ -20,11 +20,11 @@ type Metric<'a> = (&'a str, &'a str, &'a str, Vec<(String, f64)>);
 /// The metrics of `status`.
 pub fn text(status: &Status) -> String {
     let ways = [("forward", &status.forward), ("reverse", &status.reverse)];
-    let each = |value: fn(&Direction) -> f64| {
+    let each = |value: fn(&DirectionStatus) -> f64| {
         ways.map(|(way, direction)| (format!("direction=\"{way}\""), value(direction))).to_vec()
     };
     let classes = |value: fn(&crate::status::Class) -> f64| {
-        let of = |(way, direction): (&'static str, &Direction)| {
+        let of = |(way, direction): (&'static str, &DirectionStatus)| {
             let class =
                 |(class, status)| (format!("direction=\"{way}\",class=\"{class}\""), value(status));
             direction.classes.iter().map(class).collect::<Vec<_>>()

@@ -37,7 +37,7 @@ impl Predecessor {
     pub fn hear(&mut self) -> Vec<Side> {
         let mut text = [0; 16];
         let mut heard = self.holds.map(|holds| !holds);
-        // It says nothing more then, but may live on.
+        // The gate sends nothing after both sides are empty, but it may still run.
         while heard != [true; 2] {
             match self.stream.read(&mut text) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -98,7 +98,7 @@ impl Successor {
 
     /// Tells it that no packet from `side` is held any more.
     pub fn tell_empty(&mut self, side: Side) {
-        // One that has gone needs no word.
+        // The gate may have ended.
         let _ = self.stream.write_all(format!("{}\n", side as usize).as_bytes());
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// waits for them.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// What the guardian hears of a gate that another one has followed.
+/// The byte that tells the guardian that another gate has taken over.
 pub const FOLLOWED: u8 = b'h';
 
 /// Whether this process belongs to a service whose manager wants to be told.
@@ -56,7 +56,7 @@ impl Manager {
         };
         let socket = UnixDatagram::unbound()?;
         socket.connect_addr(&address)?;
-        // A manager that has no room for it shall not hold up the gate.
+        // A manager that does not read must not delay the gate.
         socket.set_nonblocking(true)?;
         let every = patience.map_or(EVERY, |patience| EVERY.min(patience / 3));
         Ok(Manager { socket, every })
@@ -84,7 +84,7 @@ impl Manager {
     }
 
     fn tell(&self, words: &str) {
-        // A manager that has gone needs no word.
+        // The manager may have ended.
         let _ = self.socket.send(words.as_bytes());
     }
 }
@@ -113,7 +113,7 @@ pub fn keep_alive(
         if let Some(manager) = &manager {
             manager.alive();
         }
-        // A guardian that has gone needs no word; the gate goes on.
+        // The guardian may have ended; the gate continues.
         guardian.as_mut().map(|guardian| guardian.write(b"."));
     };
     system.spawn("watchdog", Box::new(tell))

@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(25);
 /// Number of checks after which a call is reported.
 const LOOKS: u32 = 4;
 
-/// Why a class in Python is refused.
+/// The error of a class in Python.
 const IN_PYTHON: &str = "a class in Python runs only in simulations; a gate needs a shared \
     library: write it in Rust or C (docs/extending.md)";
 

@@ -1,5 +1,5 @@
-//! What the gate gives up once everything is open: its user, every capability, and every system
-//! call that it does not need from then on (`sandbox`).
+//! Gives up privileges once everything is open: the user, every capability, and every system call
+//! that is not needed from then on (`sandbox`).
 //!
 //! Call this before there is a second thread: the kernel keeps these things for each thread, and
 //! new threads inherit them.

@@ -23,7 +23,7 @@ pub struct Rules {
     default: Count,
 }
 
-/// What a rule has matched.
+/// The packets that a rule has matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Count {
     /// Packets.

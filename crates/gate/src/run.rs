@@ -55,11 +55,12 @@ impl Run {
     /// # Errors
     /// The gate cannot run.
     pub fn run(self, parts: &Parts) -> io::Result<ExitCode> {
-        // Systemd waits only for the end of what is its child by the time it is the service.
+        // Systemd watches the new main process only if it is its child by then: the launcher ends
+        // first.
         while self.launcher == Some(parent_id()) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        // A thread that is missing would leave a gate that only seems to run.
+        // Without one of its threads, a gate would only seem to run.
         let report = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             report(panic);
@@ -83,10 +84,10 @@ impl Run {
     ) -> io::Result<ExitCode> {
         let system: Arc<dyn System> = host.clone();
         let config = system.load(&self.path, parts, false).map_err(io::Error::other)?;
-        // The guardian is the one to tell it.
+        // A guardian tells the manager itself.
         let manager = if self.guarded { None } else { Manager::find()?.map(Arc::new) };
         let mut lent = self.lent(&*system, &config, guardian)?;
-        // Whoever replaces a gate that fails open does so, too.
+        // The successor of a gate that fails open fails open, too.
         let inherits = !self.guarded && lent.as_ref().is_some_and(|lent| lent.fail_open);
         let given = lent.as_mut().map(|lent| std::mem::take(&mut lent.listeners));
         let listeners = given.map_or_else(|| Listeners::open(&config), Listeners::take_over)?;
@@ -115,7 +116,7 @@ impl Run {
             _ => {
                 let mut known = Indices::default();
                 if let Some(mut lent) = lent.take() {
-                    // Open, they would go on to receive.
+                    // Open sockets would continue to receive.
                     known = indices(&std::mem::take(&mut lent.descriptors));
                     lent.ready(&*system)?.0.wait(&*system, PATIENCE)?;
                 }
@@ -136,7 +137,7 @@ impl Run {
             gate.guarded_by(guardian.try_clone()?);
         }
         notify::keep_alive(&system, answers, manager.clone(), guardian)?;
-        // From here on nobody else takes frames: what could fail has not.
+        // After this the other gate takes no frames, so nothing that can fail may follow.
         if let Some(lent) = lent {
             if let Some(manager) = &manager {
                 manager.succeed();
@@ -178,7 +179,7 @@ impl Run {
         };
         let borrows = !self.guarded || config.io.backend != Backend::Xdp;
         let mut lent = handover::ask(system, stream, config, borrows)?;
-        // Only what was started to run in the background leaves the output of whoever started it.
+        // Only a gate in the background writes into the log of the previous one.
         lent.log = lent.log.filter(|_| self.launcher.is_some());
         Ok(Some(lent))
     }
@@ -203,7 +204,7 @@ pub fn upgrade(path: &Path, fail_open: bool, parts: &Parts) -> io::Result<ExitCo
     let next = next.and_then(Pid::from_raw).ok_or_else(|| io::Error::other("nothing was started"));
     let next = next?;
     let begin = Instant::now();
-    // None if it has ended already.
+    // None if the next gate has ended already.
     let watched = pidfd_open(next, PidfdFlags::empty()).ok();
     let ended = || {
         let Some(watched) = &watched else { return true };
@@ -235,7 +236,7 @@ pub fn launch(path: &Path, fail_open: bool) -> io::Result<ExitCode> {
     next.args(["run", "--take-over", "--launcher"]).arg(std::process::id().to_string());
     next.args(fail_open.then_some("--fail-open")).arg(path);
     let output = io::stderr().as_fd().try_clone_to_owned()?;
-    // Not to be ended with the terminal or the command that started it.
+    // In a process group of its own, so that signals of the terminal do not end it.
     let next = next.stdin(Stdio::null()).stdout(output).process_group(0).spawn()?;
     writeln!(io::stdout(), "{}", next.id())?;
     Ok(ExitCode::SUCCESS)

@@ -44,7 +44,7 @@ pub type Job = Box<dyn FnOnce(Result<&Path, ConfigError>) + Send>;
 
 /// The server before it runs.
 pub struct Server {
-    /// What it runs on.
+    /// The system that it runs on.
     pub system: Arc<dyn System>,
     /// The listeners.
     pub listeners: Listeners,
@@ -64,7 +64,7 @@ pub struct Server {
     pub followers: AtomicU32,
 }
 
-/// What the gate has done so far. None if it is ending.
+/// The state of the gate. None if it is ending.
 pub fn status(system: &dyn System, gate: &Handle) -> Option<Box<Status>> {
     let (sender, receiver) = channel();
     gate.send(Command::Status(sender));
@@ -74,7 +74,7 @@ pub fn status(system: &dyn System, gate: &Handle) -> Option<Box<Status>> {
 /// An answer to the client with this number.
 type Reply = (u64, String);
 
-/// What the gate has just reported, if it was asked. None if it is ending.
+/// The state that the gate has just reported, if it was asked. The inner None: it is ending.
 type Known = Option<Option<Box<Status>>>;
 
 impl Server {
@@ -100,7 +100,7 @@ impl Server {
     /// The next gate fails before it is ready. This one continues.
     pub fn hand_over(&self, stream: UnixStream) -> io::Result<bool> {
         let listeners = self.listeners.descriptors();
-        // From then on clients are the next gate's.
+        // After this the next gate accepts the clients.
         let ready = || self.accepts.store(false, Ordering::Release);
         let (system, gate, config) = (&*self.system, &self.gate, &self.config);
         let done = handover::serve(system, stream, gate, config, &listeners, self.fail_open, ready);
@@ -126,7 +126,7 @@ impl Server {
 
     /// Wakes the server.
     fn call(&self) {
-        // A bell that cannot ring louder has rung already.
+        // An error means that the counter is at its maximum: the server is being woken already.
         let _ = rustix::io::write(&self.listeners.bell, &1_u64.to_ne_bytes());
     }
 }
@@ -185,7 +185,7 @@ impl Running {
         let soonest = self.clients.iter().map(|client| client.until).min();
         let span = soonest.map(|until| until.saturating_sub(now));
         let span = if accepts { span } else { Some(span.map_or(REST, |span| span.min(REST))) };
-        // An interruption is as good as news.
+        // After an interruption the server looks again.
         let _ = watch(&*self.server.system, &mut sources, span);
         sources[first..].iter().map(|source| !source.revents().is_empty()).collect()
     }
@@ -235,7 +235,7 @@ impl Running {
     fn go_on(&mut self, place: usize, known: &mut Known) -> Option<State> {
         let client = &mut self.clients[place];
         if !client.is_answered() {
-            // Its reload goes on. Only its end is heard then.
+            // It waits for its reload. Input now means that the client has gone.
             if client.is_complete() {
                 return Some(State::Closed);
             }
@@ -294,12 +294,12 @@ impl Running {
         peer.is_ok_and(|peer| peer.uid.is_root() || peer.uid == self.server.listeners.owner)
     }
 
-    /// Lets the client at `place` take over from this gate, in a thread of its own.
+    /// Lets the client at `place` take over from this gate, in a separate thread.
     fn follow(&mut self, place: usize) {
         let stream = self.clients.remove(place).stream;
         let server = Arc::clone(&self.server);
         let system = server.system.clone();
-        // A thread that cannot be started leaves the other gate without an answer.
+        // If no thread can be started, the other gate gets no answer.
         let hand_over = move || {
             server.followers.fetch_add(1, Ordering::AcqRel);
             if !matches!(server.hand_over(stream), Ok(true)) {
@@ -310,7 +310,7 @@ impl Running {
     }
 }
 
-/// What the gate reports. Clients that ask at the same time get the same answer.
+/// The state of the gate. Clients that ask at the same time get the same answer.
 fn ask<'a>(known: &'a mut Known, system: &dyn System, gate: &Handle) -> Option<&'a Status> {
     known.get_or_insert_with(|| status(system, gate)).as_deref()
 }

@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Interface, Link, Marks, Other, Rule};
 use crate::rules::shadowed;
-use crate::status::{Direction, Status};
+use crate::status::{DirectionStatus, Status};
 use crate::text::{lines, name};
 use forebay_core::ConfigError;
 use serde_json::Value;
@@ -38,14 +38,14 @@ fn drop_null(tree: &mut Value) {
     }
 }
 
-/// What `config` does, in words.
+/// The configuration in words.
 fn explain(config: &Config) -> Vec<String> {
     let place = |interface: &Interface| match interface.netns() {
         None => interface.name().to_owned(),
         Some(netns) => format!("{} in {netns}", interface.name()),
     };
     let (inside, outside) = (place(&config.io.inside), place(&config.io.outside));
-    let boxed = |link: Option<&Link>| match link.and_then(|link| link.guard.as_ref()) {
+    let boxed = |link: Option<&Link>| match link.and_then(|link| link.middlebox.as_ref()) {
         None => String::new(),
         Some(block) => format!(", behind the box {}", block["kind"]),
     };
@@ -203,12 +203,12 @@ pub fn screen(status: &Status, before: Option<&Status>) -> String {
 fn direction(
     out: &mut String,
     way_name: &str,
-    way: &Direction,
-    before: Option<&Direction>,
+    way: &DirectionStatus,
+    before: Option<&DirectionStatus>,
     span: f64,
 ) {
     let zero = crate::status::Traffic::default();
-    let was = |pick: fn(&Direction) -> crate::status::Traffic| before.map_or(zero, pick);
+    let was = |pick: fn(&DirectionStatus) -> crate::status::Traffic| before.map_or(zero, pick);
     let per_second = |now: u64, then: u64| now.saturating_sub(then) as f64 / span;
     let (sent, passed) = (was(|way| way.sent), was(|way| way.passed));
     let megabits = |now: u64, then: u64| per_second(now, then) * 8.0 / 1e6;
@@ -228,19 +228,19 @@ fn direction(
             per_second(way.passed.packets, passed.packets),
         ),
     };
-    if let Some(guard) = &way.guard {
+    if let Some(counts) = &way.middlebox {
         let _ = writeln!(
             out,
             "  ASPQ: {} flows, {} frozen; {} freezes, {} releases, {} windows rewritten, {} probes \
              answered, {} acknowledgments made, {} lost",
-            guard.flows,
-            guard.frozen,
-            guard.freezes,
-            guard.releases,
-            guard.rewritten,
-            guard.answered,
-            guard.made,
-            guard.lost,
+            counts.flows,
+            counts.frozen,
+            counts.freezes,
+            counts.releases,
+            counts.rewritten,
+            counts.answered,
+            counts.made,
+            counts.lost,
         );
     }
     if way.kind.is_none() {
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn every_discipline_can_be_shown() {
-        // Some have parameters without a value.
+        // Some parameters have no value.
         for queue in ["{ kind = \"cq-aqm\" }", "{ kind = \"ncq\" }", "{ kind = \"prio\" }"] {
             let text = format!(
                 "[link]\nrate = \"1.5Mbit\"\nqueue = {queue}\n[io]\ninside = \"a\"\noutside = \"b\"\n"

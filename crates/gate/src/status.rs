@@ -1,4 +1,4 @@
-//! What a running gate reports about itself.
+//! The state of a running gate, as it reports it.
 
 use crate::io::Missed;
 use crate::rules::Count;
@@ -25,14 +25,14 @@ pub struct Status {
     /// The configuration, with every default filled in.
     pub config: Value,
     /// From inside to outside.
-    pub forward: Direction,
+    pub forward: DirectionStatus,
     /// From outside to inside.
-    pub reverse: Direction,
+    pub reverse: DirectionStatus,
     /// The rules in order; the default is last.
     pub rules: Vec<RuleStatus>,
-    /// What was missed at the inside interface.
+    /// Frames missed at the inside interface.
     pub inside: Missed,
-    /// What was missed at the outside interface.
+    /// Frames missed at the outside interface.
     pub outside: Missed,
     /// Number of buffers.
     pub buffers: u32,
@@ -43,7 +43,7 @@ pub struct Status {
 /// One direction since the beginning. Every packet received was passed, sent, dropped or answered
 /// by the box, or still waits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Direction {
+pub struct DirectionStatus {
     /// Kind of the queue; none if packets pass unqueued.
     pub kind: Option<String>,
     /// Rate to which it is shaped.
@@ -80,8 +80,9 @@ pub struct Direction {
     pub max_lateness_us: f64,
     /// By QoS class.
     pub classes: BTreeMap<u8, Class>,
-    /// What the box in front of the queue did, if there is one.
-    pub guard: Option<BoxStatus>,
+    /// The counters of the box in front of the queue, if there is one.
+    #[serde(rename = "box")]
+    pub middlebox: Option<BoxStatus>,
     /// The discipline's own variables.
     pub variables: BTreeMap<String, f64>,
     /// The recording, if there is one.
@@ -120,7 +121,7 @@ pub struct Class {
     pub max_delay_ms: f64,
 }
 
-/// What a box has done.
+/// The counters of a box.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct BoxStatus {
     /// Freezes of a flow.
@@ -154,7 +155,7 @@ pub struct Recording {
     pub open: bool,
 }
 
-/// What a rule has matched.
+/// The packets that a rule has matched.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RuleStatus {
     /// Its name.

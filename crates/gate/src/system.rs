@@ -1,5 +1,5 @@
-//! What a gate's processes ask of the system, apart from frames. The simulation of tests has a system
-//! of its own, in which processes are killed and calls fail.
+//! The system calls of a gate's processes, apart from frames. Tests replace the system by a simulated
+//! one, in which processes are killed and calls fail.
 #![expect(clippy::disallowed_methods, reason = "this is where time is read")]
 
 use crate::config::Config;
@@ -107,7 +107,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Its clock begins now.
+    /// The system, with a clock that begins now.
     #[must_use]
     pub fn system() -> Arc<Machine> {
         Arc::new(Machine { begin: Instant::now() })
@@ -137,7 +137,7 @@ impl System for Machine {
     }
 
     fn signal(&self, child: Pid, signal: Signal) {
-        // One that has ended needs no word.
+        // The child may have ended.
         let _ = kill_process(child, signal);
     }
 
@@ -175,7 +175,7 @@ impl System for Machine {
     }
 
     fn remove(&self, path: &Path) {
-        // One that cannot be removed is seen where another is created.
+        // If it cannot be removed, creating the next one fails.
         let _ = fs::remove_file(path);
     }
 

@@ -10,10 +10,10 @@
 use etherparse::{PacketBuilder, TcpHeader};
 use forebay_core::{Duration, Rng, Time};
 use forebay_gate::config::Config;
+use forebay_gate::direction::Account;
 use forebay_gate::gate::{Command, End, Gate, Handle, Turn};
 use forebay_gate::headers::Layer;
 use forebay_gate::io::{BATCH, Io, Missed, Pool, Side};
-use forebay_gate::lane::Account;
 use forebay_gate::neighbour::{Predecessor, Successor};
 use forebay_gate::plugins::Parts;
 use rustix::fd::BorrowedFd;
@@ -30,7 +30,7 @@ const LIFE: u64 = 5_000;
 const BUFFERS: u32 = 512;
 const LONGEST: usize = 1_522;
 
-/// What is beyond the gate.
+/// The outside world of the gate.
 #[derive(Default)]
 struct Wire {
     coming: [VecDeque<Vec<u8>>; 2],
@@ -41,7 +41,7 @@ struct Wire {
     counts: [Counts; 2],
 }
 
-/// What an interface counts.
+/// The counters of an interface.
 #[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
 struct Counts {
     /// Came in.
@@ -188,7 +188,7 @@ impl World {
     fn config(&mut self, right: bool) -> Result<Config, forebay_core::ConfigError> {
         let count = if right { LINKS.len() - 2 } else { LINKS.len() };
         let link = LINKS[self.rng.below(count as u64) as usize];
-        let guard = if self.boxed {
+        let middlebox = if self.boxed {
             "box = { kind = \"aspq\", idle_timeout = \"20ms\", trickle = \"5ms\", max_flows = 50 }"
         } else {
             ""
@@ -197,7 +197,7 @@ impl World {
         // An interface cannot change while it runs.
         let inside = if right || self.rng.below(4) > 0 { "a" } else { "c" };
         let text = format!(
-            "other = {other}\nlink = {{ {link} {guard} }}\n[io]\ninside = \"{inside}\"\noutside = \"b\"\n\
+            "other = {other}\nlink = {{ {link} {middlebox} }}\n[io]\ninside = \"{inside}\"\noutside = \"b\"\n\
              [[rule]]\nname = \"high\"\nprotocol = \"udp\"\nq = 1"
         );
         Config::parse(&text, &Parts::builtin())
@@ -251,7 +251,7 @@ impl World {
             4 => self.wire.lock().unwrap().room = [1_000; 2],
             5 => self.reload(),
             6 => {
-                // Whatever it says, it says it without losing its step.
+                // It may be refused, but nothing may be lost.
                 let (sender, receiver) = channel();
                 self.gates[0].handle.send(Command::Status(sender));
                 self.turn();

@@ -3,7 +3,7 @@
 use forebay_core::tcp::{SackBlocks, Tcp};
 use std::net::IpAddr;
 
-/// What identifies a flow.
+/// The five-tuple that identifies a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FiveTuple {
     /// Port of the source; 0 if the protocol has none.
@@ -62,7 +62,7 @@ pub struct Ack {
     pub sack: SackBlocks,
 }
 
-/// What happens to a packet.
+/// The decision about a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It passes unchanged.

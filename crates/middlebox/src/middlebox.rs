@@ -33,7 +33,7 @@ pub trait Middlebox: Send {
     fn probe(&self, out: &mut dyn FnMut(&'static str, f64));
 }
 
-/// What a box has done, and its present state.
+/// Counters and present state of a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Number of freezes of a flow.

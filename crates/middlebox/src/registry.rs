@@ -6,7 +6,7 @@ use forebay_core::{ConfigError, Family, Named, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is built; None for the box "none".
+/// A built box; None for the kind "none".
 impl Family for dyn Middlebox {
     const WHAT: &'static str = "box";
     type Facts = ();

@@ -38,7 +38,7 @@ macro_rules! link_table {
         }
 
         impl $name {
-            /// What the discipline is told of this link if the rate is `rate`.
+            /// The setting of the discipline on this link if the rate is `rate`.
             pub fn setting(&self, rate: forebay_core::Rate) -> forebay_core::Setting {
                 let (overhead, mtu) = (self.overhead.0, self.mtu.0 as u32);
                 forebay_core::Setting { rate, overhead, mtu, queues: 1 }

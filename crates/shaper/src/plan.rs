@@ -1,4 +1,4 @@
-//! What a shaper is built from.
+//! The plan of a shaper.
 
 use forebay_core::config::require;
 use forebay_core::{Capacity, ConfigError, Port, Rate, Setting};
@@ -20,12 +20,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What the discipline is told of the link.
+    /// The setting of the discipline on this link.
     pub fn setting(&self) -> Setting {
         Setting { rate: self.rate, overhead: self.overhead, mtu: self.mtu, queues: 1 }
     }
 
-    /// The port that it describes, without packets.
+    /// An empty port that follows the plan.
     pub(crate) fn port(&self, disciplines: &Disciplines) -> Result<Port, ConfigError> {
         require(self.rate.bps() > 0, "rate", || "must be greater than 0".into())?;
         let discipline = disciplines.build(&self.queue, &self.setting());

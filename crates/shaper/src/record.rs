@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 
 const MAGIC: &str = "forebay recording 2";
-/// The tag after which nothing counts.
+/// The tag that ends a recording before the end of its file.
 const END: u8 = 255;
 /// Bytes that are collected before they are written.
 const BLOCK: usize = 1 << 16;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 use std::sync::Arc;
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Debug, Clone, Serialize)]
 pub struct Replay {
     /// Kind of the queue at the start.
@@ -33,7 +33,7 @@ pub struct Replay {
     pub difference: Option<String>,
 }
 
-/// What happens within one call.
+/// The events within one call.
 #[derive(Default)]
 struct Effects {
     seen: Vec<Operation>,
@@ -109,7 +109,7 @@ pub fn replay(input: impl BufRead, disciplines: &Arc<Disciplines>) -> io::Result
     Ok(result)
 }
 
-/// What the recording says about `call`: what happened, and the result. None if it ends before.
+/// The recorded events and the result of `call`. None if the recording ends before.
 fn answers<R: BufRead>(
     recording: &mut Recording<R>,
     call: &Operation,

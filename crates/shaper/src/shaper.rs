@@ -111,7 +111,7 @@ impl Shaper {
         poll
     }
 
-    /// What waits.
+    /// The waiting packets.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.ports.iter().map(Port::backlog).fold(Backlog::default(), |sum, more| Backlog {
@@ -126,7 +126,7 @@ impl Shaper {
         self.free_at
     }
 
-    /// What the current discipline did against the contract, if it was caught.
+    /// The fault of the current discipline, if it broke the contract.
     pub fn fault(&self) -> Option<String> {
         self.ports.back().and_then(Port::fault)
     }
@@ -242,14 +242,14 @@ mod tests {
             shaper.offer(Packet::new(id, 0, 1000), ms(0), &mut sink);
         }
         assert_eq!(sent(&mut shaper, ms(0), &mut sink), Some(0));
-        // The new queue has room for two; nine wait in the old one.
+        // The new queue has room for two packets; nine wait in the old one.
         let small = plan(8_000_000, json!({ "kind": "fifo", "limit": "2p" }));
         shaper.change(small, ms(0)).unwrap();
         for id in 10..13 {
             shaper.offer(Packet::new(id, 0, 1000), ms(0), &mut sink);
         }
         assert_eq!((shaper.backlog().packets, sink.0), (11, 1));
-        // Busy until 1 ms, the exchange notwithstanding.
+        // The link is busy until 1 ms, in spite of the change.
         assert_eq!(sent(&mut shaper, Time::from_nanos(999_999), &mut sink), None);
         let order: Vec<_> =
             (1..=11).map(|at| sent(&mut shaper, ms(at), &mut sink).unwrap()).collect();

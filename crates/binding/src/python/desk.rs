@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
-/// What a discipline did with a packet.
+/// A discipline's action on a packet.
 pub enum Act {
     /// It dropped it, for the reason with this number.
     Drop(ForebayPacket, u32),
@@ -16,7 +16,7 @@ pub enum Act {
     Mark(ForebayPacket),
 }
 
-/// What has been recorded.
+/// The record.
 #[derive(Default)]
 pub struct Laid {
     pub acts: Vec<Act>,
@@ -34,7 +34,7 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// What has been recorded.
+    /// The record.
     pub fn laid(&self) -> MutexGuard<'_, Laid> {
         self.laid.lock().expect("nothing panics while it is held")
     }

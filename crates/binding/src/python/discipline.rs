@@ -24,10 +24,10 @@ pub struct Queue {
     wake: Option<Py<PyAny>>,
     probe: Option<Py<PyAny>>,
     desk: Arc<Desk>,
-    /// What it did in the last call. Kept to reuse its memory.
+    /// Its actions in the last call. Kept to reuse the memory.
     acts: Vec<Act>,
     is_seeded: bool,
-    /// Why it cannot go on. Calls that change nothing find faults, too.
+    /// The fault because of which it cannot go on. Calls that change nothing find faults, too.
     fault: RefCell<Option<String>>,
 }
 

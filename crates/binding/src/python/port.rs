@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::sync::Arc;
 
-/// The base of `forebay.Discipline`, with what every discipline in Python gets from its host.
+/// The base of `forebay.Discipline`, with the functions of the host.
 #[pyclass(frozen, subclass, module = "forebay._engine")]
 pub struct Port {
     pub desk: Arc<Desk>,

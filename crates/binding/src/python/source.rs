@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 /// Longest IP packet in bytes.
 const LONGEST: u32 = 65_535;
 
-/// The base of `forebay.Source`, with what every source in Python gets from its host.
+/// The base of `forebay.Source`, with the functions of the host.
 #[pyclass(frozen, subclass, module = "forebay._engine")]
 #[derive(Default)]
 pub struct Stream(Mutex<Option<Rng>>);

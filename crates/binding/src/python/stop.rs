@@ -16,7 +16,7 @@ pub struct Stop {
     /// Python's number of the thread.
     thread: AtomicU64,
     is_stopped: AtomicBool,
-    /// Where the call was, as far as is known.
+    /// The place of the call, as far as is known.
     said: OnceLock<String>,
 }
 
@@ -35,7 +35,7 @@ impl Stop {
         self.is_stopped.store(true, Relaxed);
         let number = self.thread.load(Relaxed);
         Python::attach(|py| {
-            // If it is in a function that is not written in Python, it hears nothing.
+            // A function that is not written in Python does not see the exception.
             let _ = words::home(py).and_then(|home| home.call_method1("stop", (number,)));
         });
     }

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 /// The module of the package that loads classes.
 const HOME: &str = "forebay.plugin.loading";
 
-/// What the package's `function` says about `arguments`. None if it says nothing, or fails.
+/// The message of the package's `function` about `arguments`. None if there is none, or it fails.
 fn say<'py>(
     py: Python<'py>,
     function: &str,
@@ -25,7 +25,7 @@ pub fn home(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
 
 /// File, line and function of the class that is running, if there is one.
 pub fn here(py: Python<'_>) -> Option<String> {
-    // What is asked here must not meet an exception that is under way.
+    // These calls would fail while an exception is set.
     let under_way = PyErr::take(py);
     let said = say(py, "here", ());
     if let Some(error) = under_way {
@@ -44,7 +44,7 @@ pub fn of_method(method: &Bound<'_, PyAny>) -> String {
     say(method.py(), "of_method", (method,)).unwrap_or_else(|| "it".to_owned())
 }
 
-/// What is wrong with the result of `method`.
+/// The error in the result of `method`.
 #[cold]
 pub fn wrong(method: &Bound<'_, PyAny>, answer: &Bound<'_, PyAny>, may: &str) -> String {
     let shown = answer.repr().map_or_else(|_| "something".to_owned(), |text| text.to_string());

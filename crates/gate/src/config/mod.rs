@@ -100,7 +100,7 @@ link_table! {
             /// `{ kind = "aspq" }`.
             #[serde(default, rename = "box", skip_serializing_if = "Option::is_none")]
             #[schemars(with = "Option<Value>")]
-            pub guard: Option<Value>,
+            pub middlebox: Option<Value>,
             /// The direction from outside to inside. Without it, packets pass unqueued.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub reverse: Option<Box<Link>>,
@@ -112,7 +112,7 @@ link_table! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Io {
-    /// What carries packets into the gate and out of it.
+    /// Back end that carries packets into the gate and out of it.
     #[serde(default)]
     pub backend: Backend,
     /// Interface of the side whose packets `link` shapes: "eth0", or `{ name = "eth0", netns =
@@ -142,7 +142,7 @@ pub enum Backend {
     Xdp,
 }
 
-/// What is decided about a packet.
+/// Marks that a rule gives to a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Marks {
@@ -203,7 +203,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// What the rule decides.
+    /// The marks that the rule gives.
     pub fn marks(&self) -> Marks {
         let Rule { q, precedence, drop_precedence, .. } = *self;
         Marks { q, precedence, drop_precedence }
@@ -266,7 +266,7 @@ impl Config {
         Ok(self)
     }
 
-    /// Checks what several fields say together.
+    /// Checks conditions over several fields.
     fn check(&self) -> Result<(), ConfigError> {
         self.link.check(&self.parts).map_err(|error| error.within("link"))?;
         if let Some(reverse) = &self.link.reverse {
@@ -348,7 +348,7 @@ impl Link {
             overhead: Overhead::default(),
             mtu: Bytes(mtu.into()),
             delay: None,
-            guard: None,
+            middlebox: None,
             queue: None,
             reverse: None,
         }
@@ -367,7 +367,7 @@ impl Link {
         require(self.rate.is_none() || self.queue.is_some(), "queue", || {
             "is missing; a rate needs a queue such as { kind = \"fq-codel\" }".into()
         })?;
-        self.guard(parts)?;
+        self.middlebox(parts)?;
         if let Some(plan) = self.plan(parts)? {
             let disciplines = &parts.disciplines;
             disciplines
@@ -382,9 +382,9 @@ impl Link {
             let whole = parts.disciplines.effective(queue, &self.setting(rate));
             self.queue = Some(whole.map_err(|error| error.within("queue"))?);
         }
-        if let Some(guard) = &self.guard {
-            let whole = parts.boxes.effective(guard, &());
-            self.guard = Some(whole.map_err(|error| error.within("box"))?);
+        if let Some(block) = &self.middlebox {
+            let whole = parts.boxes.effective(block, &());
+            self.middlebox = Some(whole.map_err(|error| error.within("box"))?);
         }
         Ok(())
     }
@@ -393,12 +393,12 @@ impl Link {
     ///
     /// # Errors
     /// The box is wrong.
-    pub fn guard(&self, parts: &Parts) -> Result<Option<Box<dyn Middlebox>>, ConfigError> {
-        let built = self.guard.as_ref().map(|block| parts.boxes.build(block, &())).transpose();
+    pub fn middlebox(&self, parts: &Parts) -> Result<Option<Box<dyn Middlebox>>, ConfigError> {
+        let built = self.middlebox.as_ref().map(|block| parts.boxes.build(block, &())).transpose();
         built.map(Option::flatten).map_err(|error| error.within("box"))
     }
 
-    /// What the shaper is built from. None if packets pass unqueued.
+    /// The plan of the shaper. None if packets pass unqueued.
     ///
     /// # Errors
     /// The queue is wrong.

@@ -92,7 +92,7 @@ impl JsonSchema for Interface {
     }
 }
 
-/// What happens to packets that are not IP: "pass" or a QoS class.
+/// Treatment of packets that are not IP: "pass" or a QoS class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Other {
     /// They are not queued.

@@ -55,7 +55,7 @@ impl Capture {
 }
 
 impl Captures {
-    /// What is requested in addition to the gate's configuration, if anything is.
+    /// The captures that `NAME.captures` requests, if it exists.
     ///
     /// # Errors
     /// A file cannot be read or made.

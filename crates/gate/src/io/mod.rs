@@ -87,7 +87,7 @@ pub trait Io: Send {
         0
     }
 
-    /// Handles an error at `side`, such as that the interface went down. Otherwise the kernel would
+    /// Clears an error at `side`, such as that the interface went down. Otherwise the kernel would
     /// report it repeatedly.
     ///
     /// # Errors
@@ -178,7 +178,7 @@ pub fn take_over(config: &Config, given: Vec<OwnedFd>) -> io::Result<(Box<dyn Io
 fn because(what: impl std::fmt::Display, error: impl Into<io::Error>) -> io::Error {
     let error = error.into();
     let help = match error.kind() {
-        // Once, not again where it is said of what.
+        // An error that this function made has the help already.
         io::ErrorKind::PermissionDenied if error.raw_os_error().is_some() => {
             "; run as root, or with CAP_NET_ADMIN and CAP_NET_RAW, and with xdp CAP_BPF, too"
         }

@@ -33,7 +33,7 @@ struct Port {
     name: String,
     receiver: OwnedFd,
     sender: OwnedFd,
-    /// For trains.
+    /// The socket for trains.
     train_sender: OwnedFd,
     /// Whether the kernel supports them.
     takes_trains: bool,
@@ -67,7 +67,7 @@ impl PacketSockets {
     }
 }
 
-/// What is sent begins with a `struct virtio_net_hdr`.
+/// Socket option: sent frames begin with a `struct virtio_net_hdr`.
 const PACKET_VNET_HDR: i32 = 15;
 
 /// Bytes to send.
@@ -118,7 +118,7 @@ impl Port {
         let fd = receiver.as_fd();
         let option = |name: i32, value: &i32| system::set_option(fd, libc::SOL_PACKET, name, value);
         option(libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as i32))?;
-        // Else it would receive what it sends.
+        // Without it, the socket would receive what the gate sends.
         option(libc::PACKET_IGNORE_OUTGOING, &1)?;
         let frame = frame_size(longest);
         let blocks = RING * frame / BLOCK;
@@ -236,7 +236,7 @@ impl Port {
         Some(index)
     }
 
-    /// What is at the front of `frames`: a number of single frames, and a train after them.
+    /// The number of single frames at the front of `frames`, and the train after them.
     fn ahead(&self, frames: &VecDeque<u32>, pool: &Pool) -> (usize, Option<Train>) {
         let most = frames.len().min(BATCH);
         if !self.takes_trains {
@@ -360,7 +360,7 @@ impl Io for PacketSockets {
 
     fn take_error(&mut self, side: Side) -> io::Result<()> {
         let port = &self.sides[side as usize];
-        // Reading it clears it.
+        // Reading the error clears it.
         let _ = rustix::net::sockopt::socket_error(&port.receiver);
         let is_there = index(port.receiver.as_fd()).is_some();
         if is_there { Ok(()) } else { Err(port.gone_error(Errno::NODEV)) }

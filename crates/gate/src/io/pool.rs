@@ -5,7 +5,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::io;
 use std::ptr::NonNull;
 
-/// What is known of a frame in its buffer.
+/// The place of a frame in its buffer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extent {
     /// Where it begins in its buffer.

@@ -17,13 +17,13 @@ use std::ffi::{CString, c_char, c_int, c_void};
 /// Its name: what a configuration writes as `kind`.
 pub const KIND: &str = "kernel";
 
-/// The kernel reports a packet that it dropped, and why (`enum loss`).
+/// The function with which the kernel reports a dropped packet and the reason (`enum loss`).
 type Lost = unsafe extern "C" fn(owner: *mut c_void, id: u32, why: c_int);
 
 /// Reasons of the kernel, in their order.
 const REASONS: [DropReason; 3] = [DropReason::Aqm, DropReason::Overflow, DropReason::RedundantAck];
 
-/// What a queue reports about itself (`enum state`).
+/// The values that a queue reports (`enum state`).
 const IDLE: c_int = 0;
 const WAITS: c_int = 2;
 
@@ -44,7 +44,7 @@ pub struct Calls {
 /// `calls` are those of the kernel whose process this is.
 pub unsafe fn kind(calls: Calls) -> Entry<dyn Discipline> {
     let words = [KIND, "a discipline of the kernel", "Linux"].map(Into::into);
-    // What it does is up to tc.
+    // tc sets its parameters.
     Entry::new(words, Conduct { shapes: true, ..Conduct::REORDERS }, Kind(calls))
 }
 
@@ -149,7 +149,7 @@ fn remark(packet: &mut Packet, tos: u8, cx: &mut Context) {
 impl Discipline for Qdisc {
     fn enqueue(&mut self, mut packet: Packet, cx: &mut Context) -> Verdict {
         let Some(bytes) = cx.bytes(&packet) else {
-            // It is not IP, or nobody knows what is in it.
+            // It is not IP, or its bytes are not available.
             cx.drop(packet, DropReason::Overflow);
             return Verdict::Dropped;
         };
@@ -301,10 +301,10 @@ mod tests {
         for id in 1..=3 {
             assert_eq!(offer(&mut queue, &mut seen, id), Verdict::Queued);
         }
-        // The second and the third found others; the first had to go.
+        // The second and the third found another packet; the first was pushed out.
         assert_eq!((seen.marked, &*seen.dropped), (2, &[(1, DropReason::Overflow)][..]));
         assert_eq!(queue.backlog(), Backlog { packets: 2, bytes: 40 });
-        // Linux is not asked for what nobody can show it.
+        // A packet without bytes does not reach the kernel.
         assert_eq!(offer(&mut queue, &mut seen, 9), Verdict::Dropped);
         assert_eq!(seen.dropped.len(), 2);
         let mut rng = Rng::named(1, "");
@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(queue.wake(Time::ZERO), Wake::Ready);
         let packet = queue.dequeue(&mut cx).unwrap();
         assert_eq!((packet.tos, packet.retire()), (0b11, 2));
-        // What it holds at its end is nobody's loss.
+        // Packets that it holds when it ends are not reported as dropped.
         drop(queue);
         assert_eq!((seen.marked, linux(|linux| linux.owner.is_none())), (2, true));
     }

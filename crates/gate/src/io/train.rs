@@ -25,7 +25,7 @@ pub type Offload = [u8; 10];
 
 /// Segments that may be sent as one.
 pub struct Train {
-    /// What is left to do: checksum and splitting.
+    /// The kernel's work: checksum and splitting.
     pub offload: Offload,
     /// Headers of the combined packet.
     header: [u8; LONGEST],
@@ -91,7 +91,7 @@ impl Train {
         &self.header[..self.header_len]
     }
 
-    /// What a frame adds to the combined packet.
+    /// The part of a frame that the combined packet contains.
     pub fn payload<'a>(&self, frame: &'a [u8]) -> &'a [u8] {
         Segment::read(frame, self.layer).map_or(&[], |segment| segment.payload())
     }
@@ -121,7 +121,7 @@ impl<'a> Segment<'a> {
     #[inline]
     fn read(frame: &'a [u8], layer: Layer) -> Option<Self> {
         let ip = if layer == Layer::Ethernet { 14 } else { 0 };
-        // Shorter ones have no payload.
+        // A shorter frame has no payload.
         if frame.len() <= ip + 40 {
             return None;
         }
@@ -252,7 +252,7 @@ mod tests {
                 frames.push(frame(six, 4_300, MSS, |_| {}));
                 let (train, whole) = found(&frames, at, layer).unwrap();
                 assert_eq!(train.frames, 5);
-                // A segment of all that payload at once, but for its checksum.
+                // One segment with the whole payload, apart from its checksum.
                 let mut expected = frame(six, 0, 4_300, |header| header.psh = true);
                 let tcp = 14 + if six { 40 } else { 20 };
                 let field = tcp + 16..tcp + 18;
@@ -260,7 +260,7 @@ mod tests {
                 sum = sum.add_slice(&whole[tcp - at..]);
                 expected[field.clone()].copy_from_slice(&whole[field.start - at..field.end - at]);
                 assert_eq!(whole, expected[at..]);
-                // The kernel writes the complement of the sum, into which its field is reckoned.
+                // The kernel stores the complement of a sum that includes the checksum field.
                 let mut done = whole.clone();
                 let bytes = sum.ones_complement().to_ne_bytes();
                 done[field.start - at..field.end - at].copy_from_slice(&bytes);
@@ -293,10 +293,10 @@ mod tests {
         assert_eq!(other(2_000, MSS + 1, |_| {}), 2);
         assert_eq!(other(2_000, MSS, |header| header.source_port = 1), 2);
         assert_eq!(other(2_000, MSS, |header| header.fin = true), 2);
-        // Shorter or pushed: it is the last.
+        // A shorter segment, or one with PSH, is the last.
         assert_eq!(other(2_000, MSS - 1, |_| {}), 3);
         assert_eq!(other(2_000, MSS, |header| header.psh = true), 3);
-        // Nothing to begin with: no payload, or no TCP.
+        // The first frame cannot begin a train: it has no payload, or is not TCP.
         let bare = [frame(false, 0, 0, |_| {}), frame(false, 0, MSS, |_| {})];
         assert!(found(&bare, 0, Layer::Ethernet).is_none());
     }

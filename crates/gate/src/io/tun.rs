@@ -106,7 +106,7 @@ impl Io for Tun {
                 Some(index) => pool.buffer(index),
                 None => &mut device.scratch[..],
             };
-            // Without offloads it says nothing.
+            // The header is empty, because no offload is on.
             let mut offload = Offload::default();
             let mut parts = [IoSliceMut::new(&mut offload), IoSliceMut::new(buffer)];
             let length = readv(&device.fd, &mut parts);

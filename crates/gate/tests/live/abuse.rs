@@ -18,10 +18,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Shortest time for all of it.
+/// Shortest duration of the test.
 const SECONDS: f64 = 8.0;
 
-/// What is done at once, until `stop`.
+/// The abuse that runs until `stop`.
 struct Abuse<'a> {
     net: &'a Net,
     way: Way,
@@ -89,7 +89,7 @@ impl Abuse<'_> {
                 if rng.below(3) == 0 {
                     mutate(&mut frame, &mut rng);
                 }
-                // A link without a header takes only what begins as IP.
+                // A link without a header takes only IP packets.
                 if at > 0 && frame.len() > at {
                     frame[at] = if frame[at] & 0x80 == 0 { frame[at] | 0x40 } else { 0x60 } & 0x7f;
                 }
@@ -103,7 +103,7 @@ impl Abuse<'_> {
             let _ = io.send(side, &mut batch, &mut pool);
             batch.drain(..).for_each(|index| pool.give(index));
             self.counts.frames.fetch_add(count, Ordering::Relaxed);
-            // The ring of what comes back would fill up otherwise, which is no matter.
+            // Frames that come back are taken out of the ring.
             if rng.below(4) == 0 {
                 std::thread::sleep(Duration::from_micros(rng.below(3_000)));
             }
@@ -223,10 +223,10 @@ impl Abuse<'_> {
 }
 
 fn configuration(port: u16, boxed: bool, queue: &str) -> String {
-    let guard = r#"box = { kind = "aspq", idle_timeout = "50ms", trickle = "20ms" },"#;
-    let guard = if boxed { guard } else { "" };
+    let middlebox = r#"box = { kind = "aspq", idle_timeout = "50ms", trickle = "20ms" },"#;
+    let middlebox = if boxed { middlebox } else { "" };
     let rule = r#"{ name = "high\u001b[2J", protocol = "udp", port = [5000], q = 1 }"#;
-    format!("metrics = \"127.0.0.1:{port}\"\nlink = {{ {guard} {queue} }}\nrule = [{rule}]")
+    format!("metrics = \"127.0.0.1:{port}\"\nlink = {{ {middlebox} {queue} }}\nrule = [{rule}]")
 }
 
 /// Gives the frame addresses and ports that no one had before.
@@ -292,13 +292,13 @@ fn descriptors(gate: &Gate) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", gate.pid())).unwrap().count()
 }
 
-/// What one gate was exposed to.
+/// The abuse of one gate, in numbers.
 struct Row {
     name: String,
     cells: Vec<String>,
 }
 
-/// A gate under all of it for `span`.
+/// Runs a gate under abuse for `span`.
 fn hold(way: Way, boxed: bool, span: Duration, seed: u64) -> Row {
     let net = Net::new(way);
     net.silence();
@@ -350,9 +350,8 @@ fn hold(way: Way, boxed: bool, span: Duration, seed: u64) -> Row {
             .sum();
         let received = number(&format!("/{forth}/received/packets"));
         assert_eq!(delta(host, 1), received + lost, "{way:?} {forth}: {status}");
-        let made = number(&format!("/{back}/guard/made"))
-            + number(&format!("/{back}/guard/answered"))
-            - number(&format!("/{back}/guard/lost"));
+        let made = number(&format!("/{back}/box/made")) + number(&format!("/{back}/box/answered"))
+            - number(&format!("/{back}/box/lost"));
         let refused = number(&format!("/{to}/refused"));
         let left = number(&format!("/{forth}/passed/packets"))
             + number(&format!("/{forth}/sent/packets"))

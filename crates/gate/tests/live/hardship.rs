@@ -1,4 +1,4 @@
-//! What clients, files, links and disks can do to a running gate.
+//! Bad clients, files, links and disks against a running gate.
 
 use crate::net::{
     GATE, Gate, Manager, Net, Way, conserved, counters, hosts, ip, kill, possible, run, until,
@@ -126,7 +126,7 @@ fn slow_and_many_clients_hold_up_nobody() {
             scope.spawn(scrape);
         }
     });
-    // A question that is too long, and one that is none.
+    // A request that is too long, and an empty one.
     let mut client = UnixStream::connect(gate.socket()).unwrap();
     let _ = client.write_all(&[b'x'; 100_000]);
     assert!(ask(gate.socket(), "\x1b[2J").unwrap_err().to_string().contains("unknown request"));
@@ -190,7 +190,7 @@ fn the_socket_is_never_open_to_others() {
         }
         modes
     });
-    // A change of the mode would be slow, so that the one before is seen.
+    // A later change of the mode would be slow enough to be seen.
     let (source, slow) = (net.file("slow.c"), net.file("slow.so"));
     let text = "#include <sys/syscall.h>\n#include <unistd.h>\n\
                 int chmod(const char *path, unsigned mode) {\n\
@@ -208,7 +208,7 @@ fn the_socket_is_never_open_to_others() {
         assert!(child.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(5));
     }
-    // The other thread may not have run since.
+    // The other thread may not have run yet.
     let at_last = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
     kill(child.id() as i32, Signal::TERM);
     child.wait().unwrap();

@@ -83,7 +83,7 @@ fn overload_is_shaped_and_conserved() {
     }
     for way in [Way::Tun, Way::Packet, Way::Xdp] {
         let net = Net::new(way);
-        // A class for what is sent here: hosts have more to say, as to multicast routers.
+        // A class of its own, because hosts also send other packets, such as to multicast routers.
         let config = r#"
             link = { rate = "8Mbit", queue = { kind = "fifo", limit = "20p" } }
             rule = [{ name = "ours", destination_port = [5000], q = 1 }]
@@ -340,14 +340,14 @@ fn aspq_freezes_real_tcp() {
     }
     for way in [Way::Tun, Way::Packet, Way::Xdp] {
         let net = Net::new(way);
-        let config = |guard: &str| {
+        let config = |middlebox: &str| {
             format!(
                 r#"
                 [link]
                 rate = "8Mbit"
                 delay = "5ms"
                 queue = {{ kind = "prio", limit = ["50p", "50p"] }}
-                {guard}
+                {middlebox}
                 [link.reverse]
                 delay = "5ms"
                 [[rule]]
@@ -357,8 +357,8 @@ fn aspq_freezes_real_tcp() {
                 "#
             )
         };
-        let guard = r#"box = { kind = "aspq", idle_timeout = "300ms", trickle = "150ms" }"#;
-        let mut gate = net.gate(&config(guard), &[]);
+        let middlebox = r#"box = { kind = "aspq", idle_timeout = "300ms", trickle = "150ms" }"#;
+        let mut gate = net.gate(&config(middlebox), &[]);
         let controls = congestion_controls();
         let transfers: Vec<_> =
             (7000..).zip(&controls).map(|(port, control)| net.transfer(port, control)).collect();
@@ -374,14 +374,14 @@ fn aspq_freezes_real_tcp() {
         assert!(while_frozen < 150_000, "{way:?}: {while_frozen} B of a million");
         go_on();
         let status = gate.status();
-        let guard = &status["forward"]["guard"];
-        assert!(guard["freezes"].as_u64() >= Some(1), "{status}");
-        assert_eq!(guard["freezes"], guard["releases"], "{status}");
-        assert_eq!(guard["lost"], 0, "{status}");
+        let counts = &status["forward"]["box"];
+        assert!(counts["freezes"].as_u64() >= Some(1), "{status}");
+        assert_eq!(counts["freezes"], counts["releases"], "{status}");
+        assert_eq!(counts["lost"], 0, "{status}");
         conserved(&status);
         // Once more, and the gate dies; another one takes its place.
         send(&high, 10, 200, 20.0);
-        assert_eq!(gate.status()["forward"]["guard"]["frozen"], controls.len());
+        assert_eq!(gate.status()["forward"]["box"]["frozen"], controls.len());
         drop(gate);
         gate = net.gate(&config(""), &[]);
         go_on();
@@ -389,7 +389,7 @@ fn aspq_freezes_real_tcp() {
     }
 }
 
-/// Once everything is open it has no privileges left, and still does all that it must.
+/// Once everything is open, the gate has no privileges, and still works.
 #[test]
 fn privileges_are_given_up() {
     if !possible() {
@@ -500,7 +500,7 @@ fn vlan_tags_pass() {
             let mut batch = Vec::new();
             io.receive(Side::Outside, &mut pool, &mut batch).unwrap();
             for index in batch {
-                // The hosts themselves have things to say.
+                // The hosts also send packets of their own.
                 let frame = pool.frame(index).to_vec();
                 arrived.extend(frame.starts_with(&[4; 6]).then_some(frame));
                 pool.give(index);

@@ -82,7 +82,7 @@ impl Net {
             ip(&["-n", name, "link", "set", "dev", "lo", "up"]);
         }
         let [left, right, gate] = &net.names;
-        // What the hosts count shall be theirs alone.
+        // No other packets may change the hosts' counters.
         run(
             "ip",
             &["netns", "exec", gate, "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1"],
@@ -137,7 +137,7 @@ impl Net {
         }
     }
 
-    /// Has the hosts say nothing of their own accord.
+    /// Keeps the hosts from sending packets of their own.
     pub fn silence(&self) {
         for host in [self.left(), self.right()] {
             run(
@@ -145,7 +145,7 @@ impl Net {
                 &["netns", "exec", host, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1"],
             );
         }
-        // What was on its way has gone.
+        // Packets on their way have arrived by now.
         std::thread::sleep(Duration::from_millis(50));
     }
 
@@ -185,7 +185,7 @@ impl Net {
         let sender = bind(self.left(), from);
         sender.connect((to, port)).unwrap();
         let receiver = bind(self.right(), to);
-        // A test that is late to listen shall lose nothing.
+        // A test that begins to read late must lose nothing.
         rustix::net::sockopt::set_socket_recv_buffer_size_force(&receiver, 16 << 20).unwrap();
         (sender, receiver)
     }
@@ -441,7 +441,7 @@ pub fn conserved(status: &Value) {
                 + count(&way["sent"]["packets"])
                 + dropped
                 + count(&way["backlog_packets"])
-                + way["guard"]["answered"].as_u64().unwrap_or(0),
+                + way["box"]["answered"].as_u64().unwrap_or(0),
             "{way}"
         );
     }

@@ -54,7 +54,7 @@ struct Drama {
     world: Arc<World>,
     system: Arc<dyn Host>,
     backend: &'static str,
-    /// Those that shall guard, and whether they were told to end.
+    /// Guardians, and whether they were told to end.
     guardians: BTreeMap<u32, bool>,
     clients: Vec<u32>,
     /// Since when a guardian has been there, with all it needs.

@@ -1,9 +1,9 @@
-//! What is beyond the gates, and where every frame is.
+//! The interfaces of all gates, and the place of every frame.
 
 use crate::world::World;
+use forebay_gate::direction::Account;
 use forebay_gate::headers::Layer;
 use forebay_gate::io::{BATCH, Io, Missed, Pool, Side};
-use forebay_gate::lane::Account;
 use rustix::fd::BorrowedFd;
 use std::collections::VecDeque;
 use std::io;

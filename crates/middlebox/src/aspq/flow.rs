@@ -23,7 +23,7 @@ pub(super) struct Said {
     pub(super) sack: SackBlocks,
 }
 
-/// What the controller does with a flow.
+/// The phase of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Its segments pass unchanged.

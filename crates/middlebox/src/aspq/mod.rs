@@ -208,7 +208,7 @@ impl Middlebox for Controller {
         if tcp.has(flags::SYN) {
             flow.scales[1] = Some(tcp.window_scale);
             if !matches!(flow.phase, Phase::Frozen(_)) {
-                // What an earlier receiver between these ports said is void.
+                // The reports of an earlier receiver between these ports no longer count.
                 flow.said = None;
             }
             return Verdict::Pass;

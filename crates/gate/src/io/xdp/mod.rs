@@ -80,14 +80,14 @@ impl XdpSockets {
     }
 }
 
-/// Why it cannot be handed over.
+/// The error of a hand-over.
 pub fn stays() -> io::Error {
     let what = "AF_XDP cannot be handed over: the kernel lets its rings be mapped only before they \
                 are in use";
     io::Error::new(io::ErrorKind::Unsupported, what)
 }
 
-/// Why the kernel does not accept `bytes` of buffers.
+/// The error if the kernel does not accept `bytes` of buffers.
 fn not_shared(bytes: u64, error: Errno) -> io::Error {
     let limit = getrlimit(Resource::Memlock).current.filter(|limit| *limit < bytes);
     let (Errno::NOBUFS, Some(limit)) = (error, limit) else {
@@ -212,7 +212,7 @@ impl Port {
         }
     }
 
-    /// Makes the kernel send the frames that it was shown.
+    /// Makes the kernel send the published frames.
     fn kick(&mut self) -> io::Result<()> {
         // Each call sends a few frames.
         while self.send.pending() > 0 && self.send.needs_wakeup() {
@@ -241,7 +241,7 @@ impl Port {
                     _ => return Err(self.gone_error(error)),
                 }
             }
-            // A stopped queue takes none.
+            // A stopped queue takes no frames.
             if self.send.pending() == before {
                 return Ok(());
             }
@@ -299,7 +299,7 @@ impl Io for XdpSockets {
         port.send.publish();
         port.kick()?;
         port.reap(pool);
-        // What was taken out of the pool while it was empty may be missing in the ring.
+        // Buffers may be missing in the ring, if the pool was empty before.
         port.stock(pool);
         Ok(())
     }
@@ -310,7 +310,7 @@ impl Io for XdpSockets {
 
     fn take_error(&mut self, side: Side) -> io::Result<()> {
         let port = &mut self.sides[side as usize];
-        // Reading it clears it.
+        // Reading the error clears it.
         let _ = sockopt::socket_error(&port.socket);
         match rustix::net::send(&port.socket, &[], SendFlags::DONTWAIT) {
             Err(Errno::NXIO | Errno::NODEV) => Err(port.gone_error(Errno::NODEV.into())),

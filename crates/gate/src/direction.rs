@@ -1,12 +1,12 @@
 //! One direction of the gate: from received frames to sent frames.
 
 use crate::config::{Config, Link, Other};
-use crate::guard::{Fate, Guard};
+use crate::frame_box::{Fate, FrameBox};
 use crate::headers::{Frame, Layer, complete_checksum, set_tos, tcp_header};
 use crate::io::Pool;
 use crate::plugins::Parts;
 use crate::rules::Rules;
-use crate::status::{Direction, Drops, Traffic};
+use crate::status::{DirectionStatus, Drops, Traffic};
 use forebay_core::tcp::Tcp;
 use forebay_core::{ConfigError, DropReason, Duration, Packet, PacketKind, Poll, Sink, Time};
 use forebay_shaper::{FlowHash, Plan, Recorder, Shaper, host_number};
@@ -24,7 +24,7 @@ pub const MOST_LAG: Duration = Duration::from_millis(20);
 const LONGEST_DELAY: u64 = 100_000_000_000;
 
 /// One direction.
-pub struct Lane {
+pub struct Direction {
     shaper: Option<Shaper>,
     /// The shaper is removed as soon as it is empty.
     leaving: bool,
@@ -39,7 +39,7 @@ pub struct Lane {
     /// Frames to send now.
     pub out: VecDeque<u32>,
     /// The box in front of the queue.
-    pub guard: Option<Guard>,
+    pub frame_box: Option<FrameBox>,
     origins: Vec<Origin>,
     other: Other,
     layer: Layer,
@@ -71,7 +71,7 @@ pub struct Account {
     pub in_transit: u64,
 }
 
-/// What is remembered of a frame while it waits.
+/// The IP header of a frame that waits.
 #[derive(Debug, Clone, Copy, Default)]
 struct Origin {
     /// Where its IP header begins.
@@ -145,7 +145,7 @@ impl Sink for Losses<'_> {
     }
 }
 
-impl Lane {
+impl Direction {
     /// The direction that `link` describes.
     ///
     /// # Errors
@@ -162,7 +162,7 @@ impl Lane {
         let shaper = plan.map(|plan| Shaper::new(plan, config.seed, &parts.disciplines));
         let shaper = shaper.transpose()?;
         let delay = Histogram::new_with_max(LONGEST_DELAY, 2).expect("constant bounds");
-        Ok(Lane {
+        Ok(Direction {
             shaper,
             leaving: false,
             due: None,
@@ -171,7 +171,7 @@ impl Lane {
             delay: link.and_then(|link| link.delay),
             line: VecDeque::new(),
             out: VecDeque::new(),
-            guard: if dry_run { None } else { guard(link, parts, layer)? },
+            frame_box: if dry_run { None } else { frame_box(link, parts, layer)? },
             origins: vec![Origin::default(); buffers as usize],
             other: config.other,
             layer,
@@ -193,7 +193,7 @@ impl Lane {
         })
     }
 
-    /// Replaces a discipline that was caught breaking its contract by a FIFO. Returns what it did.
+    /// Replaces a discipline that broke its contract by a FIFO. Returns the fault.
     pub fn replace_faulty(&mut self, now: Time) -> Option<String> {
         let shaper = self.shaper.as_mut()?;
         let fault = shaper.fault()?;
@@ -281,8 +281,8 @@ impl Lane {
             }
         };
         self.counts.received.add(packet.len);
-        if let (Some(guard), Frame::Ip(view)) = (&mut self.guard, &frame)
-            && guard.forward(now, view, packet.class, index, pool) == Fate::Ended
+        if let (Some(frame_box), Frame::Ip(view)) = (&mut self.frame_box, &frame)
+            && frame_box.forward(now, view, packet.class, index, pool) == Fate::Ended
         {
             pool.give(packet.retire());
             return;
@@ -306,7 +306,7 @@ impl Lane {
         let mut losses =
             Losses { pool, counts: &mut self.counts, layer: self.layer, dry_run: self.dry_run };
         shaper.offer(packet, self.handed, &mut losses);
-        // A wait that is not the link's may end with the packet.
+        // The discipline asked for this later time, not the link. The packet may change its answer.
         if self.due.is_none_or(|due| due > shaper.free_at()) {
             self.due = Some(self.handed);
         }
@@ -323,8 +323,8 @@ impl Lane {
                 break;
             }
             let lag = now - due;
-            // The instant at which it should have been asked, so that a late clock does not lower
-            // the rate.
+            // The shaper gets the time at which it was due, so that a late turn does not lower the
+            // rate.
             self.handed = self.handed.max(due);
             if lag > MOST_LAG {
                 self.counts.stalls += 1;
@@ -371,7 +371,7 @@ impl Lane {
     #[inline]
     fn depart(&mut self, index: u32, end: Time) {
         let delay = self.delay.filter(|_| !self.dry_run);
-        // A delay that was lowered, or left out, does not let packets overtake.
+        // After a reload with a shorter delay, packets still leave in order.
         let last = self.line.back().map(|(at, _)| *at);
         match (delay, last) {
             (None, None) => self.out.push_back(index),
@@ -382,7 +382,7 @@ impl Lane {
         }
     }
 
-    /// When [`Lane::advance`] has something to do next.
+    /// When [`Direction::advance`] has something to do next.
     #[inline]
     pub fn wake(&self) -> Option<Time> {
         let line = self.line.front().map(|(at, _)| *at);
@@ -398,12 +398,12 @@ impl Lane {
         self.due.is_none() && self.line.is_empty() && self.out.is_empty()
     }
 
-    /// Makes the discipline be asked at `now`, whatever time it gave.
+    /// Asks the discipline at `now`, whatever time it gave.
     pub fn ask(&mut self, now: Time) {
         self.due = Some(self.due.map_or(now, |due| due.min(now)));
     }
 
-    /// Begins at `now` to serve packets that have been waiting for the gate before this one.
+    /// Begins at `now` to serve packets that have waited for the previous gate.
     pub fn begin(&mut self, now: Time) {
         self.due = self.due.map(|due| due.max(now));
     }
@@ -417,15 +417,15 @@ impl Lane {
             passed: counts.passed.packets,
             sent: counts.sent.packets,
             dropped: counts.dropped.iter().sum(),
-            answered: self.guard.as_ref().map_or(0, |guard| guard.answered),
-            made: self.guard.as_ref().map_or(0, |guard| guard.handed),
+            answered: self.frame_box.as_ref().map_or(0, |frame_box| frame_box.answered),
+            made: self.frame_box.as_ref().map_or(0, |frame_box| frame_box.handed),
             waiting: backlog.packets as u64,
             in_transit: (self.line.len() + self.out.len()) as u64,
         }
     }
 
-    /// What it has done so far, and what it holds.
-    pub fn status(&self, now: Time) -> Direction {
+    /// The counters, and what is held.
+    pub fn status(&self, now: Time) -> DirectionStatus {
         let counts = &self.counts;
         let backlog = self.shaper.as_ref().map(Shaper::backlog).unwrap_or_default();
         let mut variables = BTreeMap::new();
@@ -454,7 +454,7 @@ impl Lane {
         });
         let reasons =
             DropReason::ALL.into_iter().zip(counts.dropped).filter(|(_, count)| *count > 0);
-        Direction {
+        DirectionStatus {
             kind: plan.map(|plan| plan.queue["kind"].as_str().unwrap_or("combination").to_owned()),
             rate_bps: plan.map(|plan| plan.rate.bps()),
             received: counts.received,
@@ -475,7 +475,7 @@ impl Lane {
             mean_lateness_us: mean(counts.late.1, counts.late.0) * 1e3,
             max_lateness_us: millis(counts.late.2.as_nanos()) * 1e3,
             classes: classes.collect(),
-            guard: self.guard.as_ref().map(Guard::status),
+            middlebox: self.frame_box.as_ref().map(FrameBox::status),
             variables,
             recording: self
                 .shaper
@@ -487,9 +487,13 @@ impl Lane {
 }
 
 /// The box of `link`, if it has one.
-fn guard(link: Option<&Link>, parts: &Parts, layer: Layer) -> Result<Option<Guard>, ConfigError> {
-    let built = link.map_or(Ok(None), |link| link.guard(parts))?;
-    Ok(built.map(|controller| Guard::new(controller, layer)))
+fn frame_box(
+    link: Option<&Link>,
+    parts: &Parts,
+    layer: Layer,
+) -> Result<Option<FrameBox>, ConfigError> {
+    let built = link.map_or(Ok(None), |link| link.middlebox(parts))?;
+    Ok(built.map(|controller| FrameBox::new(controller, layer)))
 }
 
 impl Counts {

@@ -14,8 +14,8 @@ use std::net::IpAddr;
 /// Time to live of packets that the box makes.
 const HOPS: u8 = 64;
 
-/// A controller, and what it needs to make frames.
-pub struct Guard {
+/// A middlebox that works on frames.
+pub struct FrameBox {
     controller: Box<dyn Middlebox>,
     layer: Layer,
     neighbours: Neighbours,
@@ -41,10 +41,10 @@ pub enum Fate {
     Ended,
 }
 
-impl Guard {
+impl FrameBox {
     /// The box `controller` for frames of `layer`.
     pub fn new(controller: Box<dyn Middlebox>, layer: Layer) -> Self {
-        Guard {
+        FrameBox {
             layer,
             neighbours: Neighbours::new(controller.most_flows()),
             controller,
@@ -75,7 +75,7 @@ impl Guard {
                 Fate::Pass
             }
             Verdict::Answer(ack) => {
-                // To where the question came from, over the same tags.
+                // The answer goes back to the sender of the frame, with the same VLAN tags.
                 let mut link = frame[..usize::from(view.at)].to_vec();
                 if link.len() >= 12 {
                     let (to, from) = link.split_at_mut(6);
@@ -121,19 +121,18 @@ impl Guard {
         self.seen = back.len();
     }
 
-    /// Adds its finished frames to `back`, and does nothing afterwards: another gate's box sees the
-    /// flows now.
+    /// Adds its finished frames to `back`.
     pub fn hand(&mut self, back: &mut VecDeque<u32>) {
         self.handed += self.made.len() as u64;
         back.extend(self.made.drain(..));
     }
 
-    /// Of the frames that it has seen, this many are left.
+    /// Notes that the first `frames` frames, which it has seen, could not be sent yet.
     pub fn left(&mut self, frames: usize) {
         self.seen = frames;
     }
 
-    /// When [`Guard::backward`] has a frame to make.
+    /// When [`FrameBox::backward`] has a frame to make.
     pub fn wake(&self) -> Option<Time> {
         self.controller.wake()
     }
