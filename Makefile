@@ -138,7 +138,7 @@ fuzz: $(CARGO_FUZZ)
 	@$(CARGO_FUZZ) build --sanitizer none
 	@for target in $(FUZZ_TARGETS); do \
 	  found=fuzz/found/$$target; mkdir -p $$found || exit 1; \
-	  test ! -e fuzz/corpus/$$target.tar || tar -xf fuzz/corpus/$$target.tar -C $$found || exit 1; \
+	  test ! -e fuzz/corpus/$$target.tar.gz || tar -xf fuzz/corpus/$$target.tar.gz -C $$found || exit 1; \
 	  dict=fuzz/dict/$$target.dict; \
 	  echo "== fuzzing $$target for $(FUZZ_SECONDS) s"; \
 	  $(CARGO_FUZZ) run --sanitizer none $$target $$found -- \
@@ -159,7 +159,7 @@ fuzz-corpus: $(CARGO_FUZZ)
 	  $(CARGO_FUZZ) run --sanitizer none $$target $$found.kept $$found -- \
 	    -set_cover_merge=1 -use_counters=0 > $$found.log 2>&1 || { tail -n 60 $$found.log; exit 1; }; \
 	  tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 --mode=644 \
-	    -cf fuzz/corpus/$$target.tar -C $$found.kept . || exit 1; \
+	    -c -C $$found.kept . | gzip -9n > fuzz/corpus/$$target.tar.gz || exit 1; \
 	  echo "$$target: $$(ls $$found.kept | wc -l) inputs"; \
 	done
 

@@ -79,7 +79,7 @@
 #define FOREBAY_REDUNDANT_ACK 5
 
 /**
- * What a discipline is told of its port when it is created.
+ * The port of a discipline, when it is created.
  */
 typedef struct ForebaySetting {
   /**
@@ -151,7 +151,7 @@ typedef struct ForebayPacket {
 } ForebayPacket;
 
 /**
- * What a discipline gets with every call.
+ * Context of a call of a discipline.
  */
 typedef struct ForebayContext {
   /**
@@ -178,7 +178,7 @@ typedef struct ForebayContext {
 } ForebayContext;
 
 /**
- * What a queue holds.
+ * Packets and bytes in a queue.
  */
 typedef struct ForebayBacklog {
   /**

@@ -1,5 +1,6 @@
 //! The corpora.
 
+use flate2::read::GzDecoder;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -9,10 +10,10 @@ pub fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-/// The inputs packed as the corpus of the target called `name`, and what they are called.
+/// The inputs in the corpus of the target called `name`, with their names.
 pub fn corpus(name: &str) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
-    let path = fuzz().join("corpus").join(name).with_extension("tar");
-    let mut archive = tar::Archive::new(File::open(path)?);
+    let path = fuzz().join("corpus").join(name).with_extension("tar.gz");
+    let mut archive = tar::Archive::new(GzDecoder::new(File::open(path)?));
     let mut inputs = Vec::new();
     for entry in archive.entries()? {
         let mut entry = entry?;
