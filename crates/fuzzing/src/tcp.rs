@@ -232,7 +232,7 @@ impl Pair {
         // ns-2 halves a window of one segment, too, ns-3.18 takes from it what a partial acknowledgment
         // covers; both then wait for their timer.
         let least = u64::from(!self.config.stack.name().starts_with("ns-"));
-        assert!((least..=u64::MAX >> 1).contains(&sender.cwnd()), "{sender:?}");
+        assert!((least..=u64::MAX >> 1).contains(&sender.info().cwnd), "{sender:?}");
         assert!(sender.outstanding() <= self.written + 2, "{sender:?}");
         assert!(sender.bytes_acked() <= self.written, "{sender:?}");
         let waits = match sender.state() {
