@@ -5,7 +5,8 @@
 //! sequence numbers of two successive losses, 1 if nothing was sent between them.
 
 use forebay_core::{Duration, Time, fetch};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// A queue that drops packets from its middle loses them out of order. So a loss is final only when
 /// this number of later losses of its flow is known.
@@ -36,7 +37,26 @@ pub struct LossEvents {
     /// Beginning of the last event.
     began: Time,
     /// The flows that have lost packets in it.
-    hit: BTreeSet<u32>,
+    hit: HashSet<u32, BuildHasherDefault<Spread>>,
+}
+
+/// Spreads flows over a table.
+#[derive(Debug, Clone, Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
+    }
+
+    fn write_u32(&mut self, flow: u32) {
+        let product = (self.0 ^ u64::from(flow)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 32;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl LossEvents {
