@@ -230,7 +230,7 @@ bench-peers: build
 virtual-linux:
 	@PYTHONPATH=python $(PYTHON) -m forebay.lab.virtual.kernel --into target/virtual-linux
 
-VALIDATION_PAGE = $(BIN)/python -m forebay.validate.page docs/validation docs/validation.md
+VALIDATION_PAGE = $(BIN)/python benches/peers/validation.py docs/validation docs/validation.md
 
 format: dev
 	$(CARGO) fmt --all

@@ -20,11 +20,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import beside
 import trace_diff
 from nsc import compare as nsc
 
 from forebay import _engine
-from forebay.validate import beside
 
 sys.path.append(str(Path(__file__).resolve().parent / "linux"))
 import records

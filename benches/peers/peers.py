@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from engine import measure
+from kept import Kept, digest
 
 import forebay
-from forebay.validate.kept import Kept, digest
 
 HERE = Path(__file__).parent
 KEPT = HERE.resolve().parents[1] / "target" / "validation"

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kept import digest
 from peers import HERE, KEPT, debian_version
 from reasons import GROUPS
 
 from forebay import _engine
-from forebay.validate.kept import digest
 
 ROOT = HERE.resolve().parents[1]
 DOCS = ROOT / "docs" / "validation"

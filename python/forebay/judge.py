@@ -132,6 +132,16 @@ class Judgement:
         return max(2, math.floor(found.samples * share) + 1)
 
 
+def exactly(value: float) -> Interval:
+    """A number without chance: a count over all runs, or a calculation.
+
+    Example:
+        >>> judge.Judgement(judge.exactly(3), judge.Bounds(high=4)).standing
+        <Standing.INSIDE: 'inside'>
+    """
+    return Interval(float(value), 0.0, 0)
+
+
 def worst(standings: Iterable[Standing]) -> Standing:
     """The standing of what rests on several numbers: outside if any is, inside if all are.
 

@@ -11,9 +11,9 @@ import peers
 import pytest
 import reasons
 import render
+import validation
 
 from forebay import _engine
-from forebay.validate import page
 
 
 def summary(**means: float) -> dict[str, dict[str, float]]:
@@ -88,7 +88,7 @@ def test_the_page_shows_all_three_and_the_reason() -> None:
     assert table["rows"][1][-1] == "open"
     assert table["rows"][2][3].startswith("**9.0 ± 0.1**") and table["rows"][2][-1] == "1"
     assert tried["rows"][0][4] == "20.0 → 15.0"
-    text = page.assemble({"peers": json.loads(json.dumps(section))})
+    text = validation.assemble({"peers": json.loads(json.dumps(section))})
     assert "## Beside ns-2 and ns-3" in text and "### Tail drop, New Reno with SACK" in text
 
 

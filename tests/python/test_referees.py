@@ -16,10 +16,10 @@ from pathlib import Path
 import peers
 import pytest
 import referees
+from kept import Kept
 from referees import Comparison, Referee, Stamps
 
 from forebay import _engine
-from forebay.validate.kept import Kept
 
 SCRIPT = """\
 import json, pathlib, sys
@@ -224,7 +224,8 @@ def test_a_stopped_comparison_goes_on_where_it_was(tmp_path: Path) -> None:
     script = tmp_path / "slow.py"
     script.write_text(
         "import pathlib, sys, time\n"
-        "from forebay.validate.kept import Kept\n"
+        f"sys.path.append({str(Path(peers.__file__).parent)!r})\n"
+        "from kept import Kept\n"
         f"kept = Kept(pathlib.Path({str(kept)!r}))\n"
         "def measure(seed):\n"
         f"    open({str(log)!r}, 'a').write(str(seed))\n"

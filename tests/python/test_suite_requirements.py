@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 
 from forebay import _cli
 from forebay._engine import ScenarioError
-from forebay.stats import Interval, inside
+from forebay.judge import Bounds, Judgement
+from forebay.stats import Interval
 from forebay.suite import catalogue, run
 from forebay.suite.catalogue import Check
-from forebay.suite.requirements import bounds, shown, verdicts
+from forebay.suite.requirements import bounds, number, shown, verdicts
 
 SUITE = catalogue.load("l4s")
 
@@ -41,7 +42,7 @@ asks = "Little waits."
 title = "delay"
 of = "classes.prague.mean_wait_ms"
 unit = "ms"
-high = 1
+at_most = 1
 packets = 2
 applies = "classes.prague.marked"
 
@@ -50,7 +51,7 @@ section = "RFC 9332, 1.4"
 asks = "Nothing is lost."
 title = "dropped"
 of = "classes.prague.dropped"
-high = 0
+at_most = 0
 every = true
 only = ["20 ms"]
 
@@ -116,19 +117,19 @@ def _one(name: str) -> tuple[catalogue.Test, Any]:
 @pytest.mark.parametrize(
     ("fields", "values", "verdict"),
     [
-        ({"high": 1}, [0.5, 0.6, 0.55], "holds"),
-        ({"high": 1}, [1.5, 1.6, 1.55], "does not hold"),
-        ({"high": 1}, [0.5, 1.6, 0.9], "open"),
-        ({"low": 1}, [1.5, 1.6, 1.55], "holds"),
-        ({"high": 1}, [0.5], "open"),
-        ({"high": 0, "every": True}, [0.0, 0.0, 1.0], "does not hold"),
-        ({"high": 0, "every": True}, [0.0, 0.0, 0.0], "holds"),
+        ({"at_most": 1}, [0.5, 0.6, 0.55], "holds"),
+        ({"at_most": 1}, [1.5, 1.6, 1.55], "does not hold"),
+        ({"at_most": 1}, [0.5, 1.6, 0.9], "open"),
+        ({"at_least": 1}, [1.5, 1.6, 1.55], "holds"),
+        ({"at_most": 1}, [0.5], "open"),
+        ({"at_most": 0, "every": True}, [0.0, 0.0, 1.0], "does not hold"),
+        ({"at_most": 0, "every": True}, [0.0, 0.0, 0.0], "holds"),
         ({}, [1.0, 2.0, 3.0], "not judged"),
-        ({"high": 1}, [None, None], "open"),
-        ({"high": 1, "applies": "marks"}, [0.5, 0.6, 0.55], "does not apply"),
+        ({"at_most": 1}, [None, None], "open"),
+        ({"at_most": 1, "applies": "marks"}, [0.5, 0.6, 0.55], "does not apply"),
         # 4 Mbit/s: a packet takes 3 ms, and two are allowed.
-        ({"high": 1, "packets": 2}, [5.5, 5.6, 5.7], "holds"),
-        ({"high": 1, "packets": 2}, [6.5, 6.6, 6.7], "does not hold"),
+        ({"at_most": 1, "packets": 2}, [5.5, 5.6, 5.7], "holds"),
+        ({"at_most": 1, "packets": 2}, [6.5, 6.6, 6.7], "does not hold"),
     ],
 )
 def test_verdicts_follow_from_where_the_interval_lies(
@@ -138,24 +139,37 @@ def test_verdicts_follow_from_where_the_interval_lies(
     check = Check(section="x", asks="x", title="x", of="x", **fields)
     found = verdicts.judged(test, check, point, {"x": values, "marks": [0.0, 0.0]})
     assert found.verdict == verdict
-    assert inside(Interval(1.0, 0.5, 3), 0.5, 1.5) is True
+
+
+def test_an_open_check_says_how_many_seeds_decide_it() -> None:
+    test, point = _one("1-coexistence")
+    check = Check(section="x", asks="x", title="x", of="x", at_most=1)
+    found = verdicts.judged(test, check, point, {"x": [0.5, 1.6, 0.75]})
+    # By hand: 0.95 ± 1.4324 of three runs, 0.05 below the bound: 3 (1.4324 / 0.05)² are 2462.
+    assert found.verdict == "open" and found.runs_needed == 2463
+    assert number(found, check) == "0.95 ±1.43 ? 2463 seeds"
+
+
+def _mean(found: verdicts.Found) -> float:
+    assert found.judgement.interval is not None
+    return found.judgement.interval.mean
 
 
 def test_numbers_are_made_of_measures() -> None:
     test, point = _one("1-coexistence")  # 4 Mbit/s, 20 ms.
     check = Check(section="x", asks="x", title="x", of="a", over="b", scale=100)
     found = verdicts.judged(test, check, point, {"a": [1.0, 3.0], "b": [2.0, 4.0]})
-    assert found.interval and found.interval.mean == pytest.approx(62.5)
+    assert _mean(found) == pytest.approx(62.5)
     base = {"a": [2.0, 2.0], "b": [2.0, 2.0]}
     found = verdicts.judged(test, check, point, {"a": [1.0, 3.0], "b": [2.0, 4.0]}, base)
-    assert found.interval and found.interval.mean == pytest.approx(62.5)
+    assert _mean(found) == pytest.approx(62.5)
     # Half a round trip of 20 ms, 3 ms on the bottleneck and twice 12 us at the hosts.
     queueing = Check(section="x", asks="x", title="x", of="a", queueing=True)
     found = verdicts.judged(test, queueing, point, {"a": [13.024, 13.024]})
-    assert found.interval and found.interval.mean == pytest.approx(0.0, abs=1e-9)
+    assert _mean(found) == pytest.approx(0.0, abs=1e-9)
     rounds = Check(section="x", asks="x", title="x", of="a", per_round=True)
     found = verdicts.judged(test, rounds, point, {"a": [5000.0, 5000.0]})
-    assert found.interval and found.interval.mean == pytest.approx(2.0)  # 50 s are 2500 of them.
+    assert _mean(found) == pytest.approx(2.0)  # 50 s are 2500 of them.
     test, point = _one("2-many-flows")
     shares = Check(
         section="x", asks="x", title="x", of="classes.prague.x", over="classes.classic.x",
@@ -163,21 +177,27 @@ def test_numbers_are_made_of_measures() -> None:
     )  # fmt: skip
     runs = {"classes.prague.x": [30.0, 30.0], "classes.classic.x": [6.0, 6.0]}
     found = verdicts.judged(test, shares, point, runs)
-    assert found.interval and found.interval.mean == pytest.approx(1.0)  # Ten and two flows.
+    assert _mean(found) == pytest.approx(1.0)  # Ten and two flows.
 
 
 def test_a_queue_is_as_in_the_worst_of_its_settings() -> None:
-    held = verdicts.Found("a", Interval(1.0, 0.1, 3), 0.0, 2.0, "holds")
-    failed = replace(held, interval=Interval(3.0, 0.1, 3), verdict="does not hold")
-    absent = replace(held, interval=Interval(9.0, 0.1, 3), verdict="does not apply")
-    unclear = replace(held, verdict="open")
+    allowed = Bounds(0.0, 2.0)
+    held, failed, unclear = (
+        verdicts.Found("a", judgement, judgement.standing)
+        for interval in (Interval(1.0, 0.1, 3), Interval(3.0, 0.1, 3), Interval(1.0, 1.5, 3))
+        for judgement in [Judgement(interval, allowed)]
+    )
+    absent = replace(failed, judgement=Judgement(Interval(9.0, 0.1, 3), allowed), applies=False)
+    assert [each.verdict for each in (held, failed, unclear, absent)] == [
+        "holds", "does not hold", "open", "does not apply",
+    ]  # fmt: skip
     cell = verdicts.Cell((held, failed, absent, unclear))
     check = Check(section="x", asks="x", title="x", of="x")
     assert shown(cell, check) == "✗ 1 of 3: 1.00 to 3.00"
     assert shown(verdicts.Cell((held, unclear)), check) == "? 1 of 2: 1.00"
     assert shown(verdicts.Cell((held, absent)), check) == "✓ 1.00"
     assert shown(verdicts.Cell((absent,)), check) == "–"
-    assert bounds(held, check) == "0.00 to 2.00"
+    assert bounds(allowed, check) == "0.00 to 2.00"
 
 
 def test_it_runs_and_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import beside
 import differences
 import pytest
 import trace_diff
 
 from forebay import _engine
-from forebay.validate import beside
 
 HEADER = "time_s,flow,dir,seq,ack,len,flags,wnd,sack,cwnd"
 Line = tuple[Any, ...]

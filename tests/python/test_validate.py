@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import validation
 from typer.testing import CliRunner
 
 from forebay._cli import app
 from forebay._engine import ScenarioError
-from forebay.validate import Check, all_checks, page, replications, run_checks, select
-from forebay.validate.check import Exact, Statistical, Summary, Within
+from forebay.judge import THEORY
+from forebay.validate import Check, all_checks, record, replications, run_checks, select
+from forebay.validate.check import Criterion, Exact, Statistical, Summary, Within
 
 CHECKS = {check.name: check for check in all_checks()}
 
@@ -103,8 +105,12 @@ def test_a_loss_rate_half_as_high_again_is_found() -> None:
     assert verdicts(check) == {"mean window": "differs"}
 
 
+def _words(rule: Criterion) -> Callable[[list[float], float], str]:
+    return lambda samples, reference: THEORY[rule.standing(samples, reference)]
+
+
 def test_statistical_verdicts() -> None:
-    judge = Statistical().judge
+    judge = _words(Statistical())
     samples = [0.999, 1.0, 1.001] * 5
     assert judge(samples, 1.0) == "agrees"
     assert judge(samples, 1.004) == "differs"
@@ -115,12 +121,12 @@ def test_statistical_verdicts() -> None:
 
 
 def test_verdicts_with_a_tolerance() -> None:
-    judge = Within(0.05, "an approximation").judge
+    judge = _words(Within(0.05, "an approximation"))
     assert judge([1.02, 1.021], 1.0) == "agrees"
     assert judge([1.06, 1.061], 1.0) == "differs"
     assert judge([1.0, 1.04, 0.96], 1.0) == "imprecise"
-    assert Exact().judge([0.0, 0.0], 0.0) == "agrees"
-    assert Exact().judge([0.0, 1.0], 0.0) == "differs"
+    assert _words(Exact())([0.0, 0.0], 0.0) == "agrees"
+    assert _words(Exact())([0.0, 1.0], 0.0) == "differs"
 
 
 def test_seeds_follow_from_names_and_differ() -> None:
@@ -143,7 +149,7 @@ def test_the_command_writes_a_section_of_the_page(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     assert "5 of 5 quantities agree" in result.output
-    page.write(tmp_path, tmp_path / "validation.md")
+    validation.write(tmp_path, tmp_path / "validation.md")
     text = (tmp_path / "validation.md").read_text("utf-8")
     assert text.startswith("# Validation\n")
     assert "## Closed forms\n" in text
@@ -185,8 +191,8 @@ def test_sections_of_others_fit_the_page() -> None:
         "text": ["One paragraph."],
         "tables": [{"heading": "Queue", "text": "", "columns": ["a", "b"], "rows": [[1.5, "x|y"]]}],
     }
-    efficiency = page.record_efficiency(replications.Efficiency(2, 10.0, 5.2, 5.1), "command")
-    text = page.assemble({"replications": efficiency, "others": section})
+    efficiency = record.efficiency(replications.Efficiency(2, 10.0, 5.2, 5.1), "command")
+    text = validation.assemble({"replications": efficiency, "others": section})
     assert text.index("## Peers") < text.index("## Replications on all cores")
     assert "| a | b |\n|---|---|\n| 1.5 | x\\|y |\n" in text
     assert "| 2 threads | 5.2 | 0.96154 |" in text

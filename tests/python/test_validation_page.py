@@ -7,13 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import beside
+import opening
 import pytest
-
-from forebay.validate import beside, opening, page
-from forebay.validate.beside import Pair, Row
+import validation
+from beside import Pair, Row
 
 DOCS = Path(__file__).parents[2] / "docs"
-DOCUMENTS = page.read(DOCS / "validation")
+DOCUMENTS = validation.read(DOCS / "validation")
 
 
 def row(
@@ -54,12 +55,12 @@ def test_where_the_referee_has_none_there_is_no_share() -> None:
     assert beside.spread(rows[1:], "queue") == (0.0, 0.0)
 
 
-PLACES = "docs/validation docs/validation.md"
+AGAIN = "python benches/peers/validation.py docs/validation docs/validation.md"
 
 
 def test_the_page_is_current() -> None:
     text = (DOCS / "validation.md").read_text("utf-8")
-    assert text == page.assemble(DOCUMENTS), f"run python -m forebay.validate.page {PLACES}"
+    assert text == validation.assemble(DOCUMENTS), f"run {AGAIN}"
 
 
 def test_it_opens_with_everyone_who_was_asked() -> None:
@@ -144,7 +145,7 @@ def test_a_row_that_misses_shows_its_decision_or_that_there_is_none() -> None:
     document = linux(
         measured(30.0, difference=decision), measured(25.0, 0.013), measured(20.2), measured(22.0)
     )
-    text = page.assemble({"linux": document})
+    text = validation.assemble({"linux": document})
     lines = [line for line in text.splitlines() if line.startswith("| Linux 6.1 in virtual")]
     [who, worst, first, second, third] = lines
     assert "| 1 of 4 |" in who and "a tail loss probe" in worst
@@ -193,7 +194,7 @@ def test_a_reason_of_ns_2_and_ns_3_is_named() -> None:
 def test_without_referees_there_is_a_page_too(tmp_path: Path) -> None:
     section = {"section": "Peers", "order": 2, "version": "1", "command": "run", "text": ["One."]}
     (tmp_path / "x.json").write_text(json.dumps(section | {"tables": []}))
-    page.write(tmp_path, tmp_path / "page.md")
+    validation.write(tmp_path, tmp_path / "page.md")
     assert "## Peers\n\nforebay 1; `run`.\n\nOne.\n" in (tmp_path / "page.md").read_text()
 
 

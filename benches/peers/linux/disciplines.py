@@ -31,7 +31,9 @@ from replay import MTU, OUTCOMES, Arrivals, Verdicts
 import forebay
 from forebay import _engine
 from forebay.lab.virtual.machine import EPOCH
-from forebay.validate.kept import Kept, digest
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from kept import Kept, digest
 
 HERE = Path(__file__).resolve().parent
 LAWFUL: list[dict[str, Any]] = [

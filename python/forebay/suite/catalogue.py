@@ -13,7 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from forebay import _engine, _written, sweep
+from forebay._allows import Allows
 from forebay._engine import ScenarioError
+from forebay.judge import Bounds
 from forebay.scenario import plugins, quantity
 from forebay.suite import candidates
 from forebay.sweep import Study
@@ -77,8 +79,8 @@ class Score(_written.Table):
     axis names, the other flow's own, is the one under test; harm is what is missing to all."""
 
 
-class Check(_written.Table):
-    """What a standard asks, as a number within bounds."""
+class Check(Allows):
+    """What a standard asks, as a number within bounds, or without bounds a number to be shown."""
 
     section: str
     """Where it is asked, such as "RFC 9332, 1.4"."""
@@ -104,13 +106,9 @@ class Check(_written.Table):
     """Shown value for a value of 1."""
     decimals: Annotated[int, Field(ge=0, le=4)] = 2
     """Decimals that are shown."""
-    low: float | None = None
-    """Least value that is allowed, as it is shown."""
-    high: float | None = None
-    """Greatest value that is allowed, as it is shown."""
     packets: int | None = None
-    """Where a packet of 1500 B takes longer than `high` ms on the bottleneck, the time of so many
-    of them is allowed instead."""
+    """Where a packet of 1500 B takes longer than `at_most` ms on the bottleneck, the time of so
+    many of them is allowed instead."""
     own: bool = False
     """Whether the bounds are ours, since the standard gives none."""
     only: list[str] = Field(default_factory=list)
@@ -121,6 +119,18 @@ class Check(_written.Table):
     """A measure that is above zero where this is asked."""
     absent: str = ""
     """What it means that it is not, for the reader."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """What is allowed: anything if it is not judged.
+
+        Raises:
+            ScenarioError: bounds are given in several forms.
+        """
+        given = self.allowed()
+        if len(given) > 1:
+            raise ScenarioError(f"{self.title}: give one of within, at_least and at_most, exactly")
+        return given[0] if given else Bounds()
 
 
 class SuiteTable(_written.Table):

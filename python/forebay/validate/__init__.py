@@ -1,8 +1,8 @@
 """The simulator against closed forms: `forebay validate`.
 
 One file a family of checks (`queues`, `schedulers`, `tcp`), how a verdict comes about (`check`),
-how they are run (`runner`), how well replications use the cores (`replications`) and the page that
-shows the results (`page`).
+how they are run (`runner`), how well replications use the cores (`replications`) and what is kept
+of the results (`record`).
 """
 
 from forebay.validate.check import Check, Finding, Quantity, judge

@@ -6,14 +6,13 @@ import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from forebay import stats
+from forebay.judge import THEORY, Bounds, Judgement, Standing, exactly, worst
 
 Summary = Mapping[str, Any]
 """Summary of one run; its keys stand in `docs/summary.md`."""
-Verdict = Literal["agrees", "differs", "imprecise"]
-"""`imprecise`: the interval is too wide to tell; counts as a failure too."""
 
 STRICT_LEVEL = 0.999
 """Confidence level that decides about exact references."""
@@ -28,33 +27,32 @@ class Criterion(Protocol):
     def rule(self) -> str:
         """The rule in words."""
 
-    def judge(self, samples: Sequence[float], reference: float) -> Verdict:
-        """The verdict on one sample a replication."""
+    def standing(self, samples: Sequence[float], reference: float) -> Standing:
+        """Where one sample a replication lies; one that is `OPEN` is a failure, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statistical:
     """For a reference that is exact in expectation.
 
-    It agrees if it lies in the 99.9 % interval and differs from the mean by less than 1 %, and the
+    It agrees if it lies in the 99.9 % interval and differs from the mean by at most 1 %, and the
     95 % interval is within 1 % of the mean to either side. The wider interval decides because of a
     hundred right values about five lie outside their 95 % intervals.
     """
 
     rule: str = "99.9 % interval, 1 %"
 
-    def judge(self, samples: Sequence[float], reference: float) -> Verdict:
-        """The verdict on one sample a replication."""
+    def standing(self, samples: Sequence[float], reference: float) -> Standing:
+        """Outside the strict interval or too far off, too wide to tell, or neither."""
         usual, strict = stats.interval(samples), stats.interval(samples, STRICT_LEVEL)
-        if usual is None or strict is None or usual.half_width is None or strict.half_width is None:
-            return "imprecise"
-        error = abs(usual.mean - reference)
-        if error > strict.half_width:
-            return "differs"
-        allowed = PRECISION * abs(reference)
-        if usual.half_width > allowed:
-            return "imprecise"
-        return "agrees" if error < allowed else "differs"
+        if usual is None or strict is None or strict.low is None or strict.high is None:
+            return Standing.OPEN
+        chance = Judgement(exactly(reference), Bounds(strict.low, strict.high)).standing
+        slack = PRECISION * abs(reference)
+        if chance is Standing.INSIDE and (usual.half_width or 0.0) > slack:
+            return Standing.OPEN
+        near = Judgement(exactly(usual.mean), Bounds.within(reference, slack)).standing
+        return worst([chance, near])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +72,10 @@ class Within:
         """The rule in words."""
         return f"within {self.relative * 100:g} %"
 
-    def judge(self, samples: Sequence[float], reference: float) -> Verdict:
-        """The verdict on one sample a replication."""
-        usual = stats.interval(samples)
-        if usual is None:
-            return "imprecise"
-        allowed, half = self.relative * abs(reference), usual.half_width or 0.0
-        error = abs(usual.mean - reference)
-        if error + half <= allowed:
-            return "agrees"
-        return "differs" if error > allowed or half < allowed / 2 else "imprecise"
+    def standing(self, samples: Sequence[float], reference: float) -> Standing:
+        """Where the interval lies."""
+        allowed = Bounds.within(reference, self.relative * abs(reference))
+        return Judgement(stats.interval(samples), allowed).standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +84,10 @@ class Exact:
 
     rule: str = "equal"
 
-    def judge(self, samples: Sequence[float], reference: float) -> Verdict:
-        """The verdict on one sample a replication."""
-        return "agrees" if all(sample == reference for sample in samples) else "differs"
+    def standing(self, samples: Sequence[float], reference: float) -> Standing:
+        """Where every single sample lies."""
+        allowed = Bounds(reference, reference)
+        return worst(Judgement(exactly(sample), allowed).standing for sample in samples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +150,9 @@ class Finding:
         return found
 
     @property
-    def verdict(self) -> Verdict:
-        """Whether the simulator agrees with the reference."""
-        return self.quantity.test.judge(self.samples, self.quantity.reference)
+    def verdict(self) -> str:
+        """Whether the simulator agrees with the reference, in the words for theory."""
+        return THEORY[self.quantity.test.standing(self.samples, self.quantity.reference)]
 
     @property
     def covered(self) -> bool:

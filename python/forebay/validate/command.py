@@ -12,7 +12,7 @@ from forebay._engine import ScenarioError
 from forebay.report.page import Cell, Table
 from forebay.report.table import cell
 from forebay.report.terminal import print_table
-from forebay.validate import page, replications, runner
+from forebay.validate import record, replications, runner
 from forebay.validate.check import Finding
 from forebay.validate.runner import Outcome
 
@@ -67,7 +67,7 @@ def execute(
                 f"--only {replications.NAME} measures time; run it by itself, on a quiet machine"
             )
         found = replications.measure()
-        section = page.record_efficiency(found, line)
+        section = record.efficiency(found, line)
         return Record(section, found.efficiency >= replications.GOAL, None)
     checks = runner.all_checks()
     if only:
@@ -77,7 +77,7 @@ def execute(
     if not checks:
         raise ScenarioError("none of these checks is a fast one; leave out --quick")
     outcome = runner.run_checks(checks, jobs=jobs, progress=progress)
-    return Record(page.record(outcome, line), not outcome.failures, outcome)
+    return Record(record.checks(outcome, line), not outcome.failures, outcome)
 
 
 def _print_findings(console: Console, outcome: Outcome) -> None:

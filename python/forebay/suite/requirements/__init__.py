@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import astuple
 from typing import Any
 
 from forebay import _engine
+from forebay.judge import Bounds
 from forebay.measures import ABSENT
 from forebay.report.page import (
     Bullets,
@@ -23,8 +25,8 @@ from forebay.report.page import (
 )
 from forebay.suite import tables
 from forebay.suite.catalogue import Check, Suite
+from forebay.suite.requirements.verdicts import NOT_JUDGED, Found, Line, Outcome
 from forebay.suite.requirements.verdicts import Cell as Judged
-from forebay.suite.requirements.verdicts import Found, Line, Outcome
 from forebay.suite.tables import cell, ends, panel, with_unit
 
 SIGNS = {"holds": "✓", "does not hold": "✗", "open": "?", "does not apply": "–", "not judged": ""}
@@ -54,7 +56,8 @@ def _reading(suite: Suite) -> str:
     return Md(
         "A check **holds (✓)** in a setting if the whole 95 % Student interval over "
         f"**{suite.tests[0].study.most} seeds** is within its bounds. It **does not hold (✗)** if "
-        "the interval is outside. It is **open (?)** if the interval contains a bound, and **does "
+        "the interval is outside. It is **open (?)** if the interval contains a bound; the number "
+        "of seeds that would decide it follows, as far as it is known. It **does "
         "not apply (–)** if the setting does not have what the check is about. A queue gets the "
         "worst verdict of all settings, with the number of settings that have it. Numbers are the "
         "smallest and the largest mean."
@@ -78,28 +81,28 @@ def counted(outcomes: Sequence[Outcome], queue: str) -> tuple[int, int, int]:
     return verdicts.count("holds"), verdicts.count("open"), verdicts.count("does not hold")
 
 
-def bounds(found: Found | None, check: Check) -> str:
-    """What is allowed, in the words of a table; of a check itself unless in a setting."""
-    low, high = (check.low, check.high) if found is None else (found.low, found.high)
-    texts = [
-        "" if end is None or math.isinf(end) else f"{end:.{check.decimals}f}" for end in (low, high)
-    ]
-    if not any(texts):
-        return "not judged"
-    at_least, at_most = texts
+def bounds(allowed: Bounds, check: Check) -> str:
+    """What is allowed, in the words of a table."""
+    if allowed == Bounds():
+        return NOT_JUDGED
+    at_least, at_most = (
+        "" if math.isinf(end) else f"{end:.{check.decimals}f}"
+        for end in (allowed.low, allowed.high)
+    )
     if at_least == at_most:
         return at_least
-    said = f"{at_least} to {at_most}" if all(texts) else f"at least {at_least}"
-    return said if at_least else f"at most {at_most}"
+    if at_least and at_most:
+        return f"{at_least} to {at_most}"
+    return f"at least {at_least}" if at_least else f"at most {at_most}"
 
 
 def asked(check: Check) -> str:
     """The bounds of a check, its unit, and whose they are."""
     packets = f", or {check.packets} packets where one takes longer" if check.packets else ""
     runs = ", in every run" if check.every else ""
-    judged = check.low is not None or check.high is not None
-    unit = f"{'' if judged else ','} {check.unit}" if check.unit else ""
-    return f"{bounds(None, check)}{unit}{packets}{runs}{' (ours)' if check.own else ''}"
+    unit = f"{',' if check.bounds == Bounds() else ''} {check.unit}" if check.unit else ""
+    own = " (ours)" if check.own else ""
+    return f"{bounds(check.bounds, check)}{unit}{packets}{runs}{own}"
 
 
 def shown(found: Judged, check: Check) -> str:
@@ -116,10 +119,12 @@ def shown(found: Judged, check: Check) -> str:
 
 def number(found: Found, check: Check) -> str:
     """A cell of a test's table: the number, in brackets if it is not asked."""
-    text = cell(found.interval, check)
-    if found.verdict == "does not apply":
-        return ABSENT if found.interval is None else f"({text})"
-    return {"does not hold": f"{text} ✗", "open": f"{text} ?"}.get(found.verdict, text)
+    interval = found.judgement.interval
+    text = cell(interval, check)
+    if not found.applies:
+        return ABSENT if interval is None else f"({text})"
+    needed = f" {found.runs_needed} seeds" if found.runs_needed else ""
+    return {"does not hold": f"{text} ✗", "open": f"{text} ?{needed}"}.get(found.verdict, text)
 
 
 def _plain(line: Line) -> dict[str, Any]:
@@ -130,7 +135,7 @@ def _plain(line: Line) -> dict[str, Any]:
         "check": check.title,
         "asks": check.asks,
         "unit": check.unit,
-        "bounds": [check.low, check.high],
+        "bounds": [None if math.isinf(end) else end for end in astuple(check.bounds)],
         "bounds_are_ours": check.own,
         "queues": {
             name: {
@@ -138,8 +143,9 @@ def _plain(line: Line) -> dict[str, Any]:
                 "settings": [
                     {
                         "setting": found.setting,
-                        "value": ends(found.interval),
+                        "value": ends(found.judgement.interval),
                         "verdict": found.verdict,
+                        "runs_needed": found.runs_needed,
                     }
                     for found in each.found
                 ],
@@ -181,7 +187,7 @@ def _test(suite: Suite, outcome: Outcome) -> Section:
         asks.append(Md(f"{check.section}: {check.asks} *{check.title}*: {asked(check)}.{absent}"))
         settings = list(zip(*(line.cells[name].found for name in queues), strict=True))
         of_panel = [
-            {name: found.interval for name, found in zip(queues, founds, strict=True)}
+            {name: found.judgement.interval for name, found in zip(queues, founds, strict=True)}
             for founds in settings
         ]
         panels.append(panel(with_unit(check), list(queues), of_panel))
@@ -191,7 +197,13 @@ def _test(suite: Suite, outcome: Outcome) -> Section:
                 Cell(number(found, check), mark="no" if found.verdict == "does not hold" else "")
                 for found in founds
             ]
-            rows.append([f"{at} {founds[0].setting}".rstrip(), bounds(founds[0], check), *cells])
+            rows.append(
+                [
+                    f"{at} {founds[0].setting}".rstrip(),
+                    bounds(founds[0].judgement.bounds, check),
+                    *cells,
+                ]
+            )
     table = Table(["Setting", "Allowed", *queues], rows, f"Numbers of {test.title}")
     return Section(
         tables.heading(test),

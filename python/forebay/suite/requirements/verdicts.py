@@ -1,28 +1,28 @@
-"""What the runs of a suite of requirements come to: a verdict a check, setting and queue.
+"""What the runs of a suite of requirements come to: a judgement a check, setting and queue.
 
-A check *holds* in a setting if the whole 95 % interval of its number lies within its bounds, and
-does not hold if it lies without. An interval that has an end on either side leaves it open. It does
-not apply where what it is about does not occur, such as marks of a queue that marks nothing.
+A check does not apply where what it is about does not occur, such as marks of a queue that marks
+nothing.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from forebay import _written, stats, sweep
 from forebay._engine import ScenarioError
+from forebay.judge import STANDARD, Bounds, Judgement, Standing, exactly, worst
 from forebay.scenario import Scenario, quantity
-from forebay.stats import Interval
 from forebay.suite.catalogue import Check, Suite, Test, anchor
 from forebay.suite.league import rtt_ms
 from forebay.sweep.study import Point
 
-Verdict = Literal["holds", "does not hold", "open", "does not apply", "not judged"]
+NOT_ASKED = "does not apply"
+NOT_JUDGED = "not judged"
 PACKET_BITS = 8 * 1500.0
 Runs = Mapping[str, list[Any]]
 """Columns by name, a value a replication."""
@@ -33,10 +33,21 @@ class Found:
     """A check in one setting under one queue."""
 
     setting: str
-    interval: Interval | None
-    low: float
-    high: float
-    verdict: Verdict
+    judgement: Judgement
+    """Of the mean."""
+    standing: Standing | None
+    """Where the mean lies, or the worst of all runs; none if nothing is asked for."""
+    applies: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """The same in words."""
+        return _verdict([self])
+
+    @property
+    def runs_needed(self) -> int | None:
+        """Seeds that would decide an open check; none if it is decided, or if none are known to."""
+        return self.judgement.samples_needed() if self.standing is Standing.OPEN else None
 
 
 @dataclass(frozen=True)
@@ -48,20 +59,26 @@ class Cell:
     @cached_property
     def asked(self) -> tuple[Found, ...]:
         """The settings to which it applies."""
-        return tuple(each for each in self.found if each.verdict != "does not apply")
+        return tuple(each for each in self.found if each.applies)
 
     @cached_property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> str:
         """The worst of its settings."""
-        given = {each.verdict for each in self.asked}
-        order: tuple[Verdict, ...] = ("does not hold", "open", "holds", "not judged")
-        return next((each for each in order if each in given), "does not apply")
+        return _verdict(self.found)
 
     @property
     def span(self) -> tuple[float, float] | None:
         """Least and greatest mean of the settings to which it applies."""
-        means = [each.interval.mean for each in self.asked if each.interval]
+        means = [each.judgement.interval.mean for each in self.asked if each.judgement.interval]
         return (min(means), max(means)) if means else None
+
+
+def _verdict(found: Sequence[Found]) -> str:
+    asked = [each.standing for each in found if each.applies]
+    judged = [each for each in asked if each is not None]
+    if judged:
+        return STANDARD[worst(judged)]
+    return NOT_JUDGED if asked else NOT_ASKED
 
 
 @dataclass(frozen=True)
@@ -136,33 +153,21 @@ def judged(test: Test, check: Check, point: Point, runs: Runs, base: Runs | None
     if base is not None:
         values = _quotients(values, _values(test, check, scenario, base))
     values = [None if value is None else check.scale * value for value in values]
-    low = -math.inf if check.low is None else check.low
-    high = math.inf if check.high is None else check.high
+    bounds = check.bounds
     if check.packets is not None:
         packet = _packet_ms(test, scenario)
-        high = check.packets * packet if packet > high else high
-    interval = stats.interval(values)
-    verdict = _verdict(check, values, interval, low, high)
-    if check.applies is not None and not any(runs[check.applies]):
-        verdict = "does not apply"
-    return Found(_title(test, point), interval, low, high, verdict)
-
-
-def _verdict(
-    check: Check,
-    values: Sequence[float | None],
-    interval: Interval | None,
-    low: float,
-    high: float,
-) -> Verdict:
-    if check.low is None and check.high is None:
-        return "not judged"
-    if check.every:
-        known = [value for value in values if value is not None]
-        lies = all(low <= value <= high for value in known) if known else None
-    else:
-        lies = stats.inside(interval, low, high)
-    return "open" if lies is None else "holds" if lies else "does not hold"
+        if packet > bounds.high:
+            bounds = replace(bounds, high=check.packets * packet)
+    mean = Judgement(stats.interval(values), bounds)
+    runs_ = [Judgement(exactly(value), bounds) for value in values if value is not None]
+    return Found(
+        _title(test, point),
+        mean,
+        None
+        if bounds == Bounds()
+        else worst(each.standing for each in (check.every and runs_) or [mean]),
+        check.applies is None or any(runs[check.applies]),
+    )
 
 
 def _values(test: Test, check: Check, scenario: Scenario, runs: Runs) -> list[float | None]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from forebay.validate import beside
-from forebay.validate.beside import BOUNDS, LIVE, QUANTITIES, WIDE, WIDE_WINDOW, Document, Row
+import beside
+from beside import BOUNDS, LIVE, QUANTITIES, WIDE, WIDE_WINDOW, Document, Row
 
 Table = dict[str, Any]
 

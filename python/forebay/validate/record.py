@@ -1,55 +1,23 @@
-"""The page `docs/validation.md`, put together from results in `docs/validation/*.json`.
-
-Each of these files is one section, whoever wrote it:
-
-    {"section": "Closed forms", "order": 4, "version": "0.1.0", "command": "forebay validate",
-     "text": ["A paragraph.", ...],
-     "tables": [{"heading": "...", "text": "...", "columns": ["...", ...], "rows": [[...], ...]}]}
-
-Cells are text or numbers; numbers appear with five digits. Sections stand in the order of `order`.
-Before them stands the opening, which counts what the files have (`opening`). A comparison with a
-referee keeps its figures under `results`; a row there may have the field `difference`, the first
-decision that differs: text, or a table with `decision`, a time and both sides. The rows that miss
-the goal are shown with it.
-"""
+"""What `forebay validate` found, as a section of the validation page (`benches/peers`)."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-from forebay import _disk
 from forebay._engine import version
-from forebay.report import markdown
-from forebay.report.page import Block, Bullets, Heading, Section, Table, Text, anchor
 from forebay.report.table import cell
-from forebay.validate import beside, opening, replications
+from forebay.validate import replications
 from forebay.validate.check import Finding, Statistical, Within
 from forebay.validate.replications import Efficiency
 from forebay.validate.runner import FAMILIES, MODULES, Outcome
-
-HEAD = """\
-# Validation
-
-How far can you trust forebay's results? The first section gives the answer in two minutes. The
-others have every comparison in full."""
-
-MADE = """\
-## How this page is made
-
-Every figure comes from the results in `docs/validation/`. `make validate` runs all comparisons that
-are possible on your machine, names the programs that are missing, and writes this page. Equal
-versions and seeds give equal figures on any machine, except for times."""
 
 PLURAL = {"agrees": "agree", "differs": "differ", "imprecise": "are imprecise"}
 COLUMNS = ["quantity", "unit", "reference", "ours", "95 % interval", "runs", "error", "verdict"]
 
 
-def record(outcome: Outcome, command: str) -> dict[str, Any]:
+def checks(outcome: Outcome, command: str) -> dict[str, Any]:
     """The section of the closed forms."""
     findings = outcome.findings
     return {
@@ -92,7 +60,7 @@ def result(finding: Finding) -> dict[str, Any]:
     }
 
 
-def record_efficiency(found: Efficiency, command: str) -> dict[str, Any]:
+def efficiency(found: Efficiency, command: str) -> dict[str, Any]:
     """The section of the replications."""
     each = replications.REPLICATIONS * found.cores
     return {
@@ -119,56 +87,6 @@ def record_efficiency(found: Efficiency, command: str) -> dict[str, Any]:
                 ],
             }
         ],
-    }
-
-
-def assemble(documents: Mapping[str, Mapping[str, Any]]) -> str:
-    """The page in Markdown; `documents` by the names of their files without `.json`."""
-    sections = [opening.section(documents)]
-    sections += [_with_missed(name, documents) for name in documents]
-    sections.sort(key=lambda each: (each["order"], each["section"]))
-    first, *others = (Section(each["section"], list(_blocks(each))) for each in sections)
-    links = Bullets([_link(each.title) for each in others])
-    blocks = [Text(HEAD), first, Section("All comparisons", [links]), *others, Text(MADE)]
-    return f"{markdown.render(blocks)}\n"
-
-
-def _blocks(section: Mapping[str, Any]) -> Iterator[Block]:
-    if "command" in section:
-        known = f"forebay {section['version']}; " if "version" in section else ""
-        yield Text(f"{known}`{section['command']}`.")
-    yield from map(Text, section["text"])
-    for each in section["tables"]:
-        if each["heading"]:
-            yield Heading(each["heading"])
-        yield Text(each["text"])
-        yield Table(each["columns"], [[cell(value, 5) for value in row] for row in each["rows"]])
-
-
-def _link(heading: str) -> str:
-    """A link to a heading of the page."""
-    return f"[{heading}](#{anchor(heading)})"
-
-
-def _with_missed(name: str, documents: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """A section, and before its tables the rows of it that miss the goal."""
-    document = documents[name]
-    rows = list(beside.READERS[name](documents)) if name in beside.READERS else []
-    section = opening.old_linux(document, rows) if name == "linux-2.6" else document
-    # With rules of their own, ns-2 and ns-3 have reasons in place of decisions.
-    table = None if name == "peers" else opening.missed(rows)
-    return section if table is None else {**section, "tables": [table, *section["tables"]]}
-
-
-def write(folder: Path, page: Path) -> None:
-    """Assemble the sections in `folder` into `page`."""
-    _disk.write(page, assemble(read(folder)))
-
-
-def read(folder: Path) -> dict[str, dict[str, Any]]:
-    """The results in `folder`, by the names of their files without `.json`."""
-    return {
-        path.stem: json.loads(path.read_text("utf-8")) for path in sorted(folder.glob("*.json"))
     }
 
 
@@ -235,7 +153,3 @@ def _rows(findings: Sequence[Finding]) -> list[list[Any]]:
 
 def _seeds(seeds: range) -> str:
     return f"{seeds[0]} to {seeds[-1]}"
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from forebay import stats
+from forebay.judge import Bounds, Judgement, Standing, exactly
+from forebay.stats import Interval
 
 QUANTITIES = {"queue": "mean queue", "utilization": "utilization", "loss": "loss"}
 BOUNDS = {"queue": 0.03, "utilization": 0.005, "loss": 0.05}
@@ -69,7 +71,7 @@ class Row:
     """Whether forebay claims to have the referee's rules."""
 
     def allowed(self, quantity: str) -> float:
-        """By how much the two may differ."""
+        """By how much the means may differ."""
         bound = LIVE if self.live and quantity != "utilization" else BOUNDS[quantity]
         if quantity == "utilization":
             return LIVE if self.live else bound
@@ -77,10 +79,15 @@ class Row:
             bound = WIDE
         return max(bound * self.pairs[quantity].theirs, SEEN[quantity])
 
+    def judged(self, quantity: str) -> Judgement:
+        """The mean beside the goal."""
+        pair = self.pairs[quantity]
+        return Judgement(exactly(pair.ours), Bounds.within(pair.theirs, self.allowed(quantity)))
+
     @property
     def missed(self) -> list[str]:
         """The quantities that are further apart than they may be."""
-        return [name for name, pair in self.pairs.items() if pair.gap > self.allowed(name)]
+        return [name for name in self.pairs if self.judged(name).standing is Standing.OUTSIDE]
 
     @property
     def excess(self) -> float:
@@ -94,9 +101,11 @@ class Row:
 
     @property
     def is_noise(self) -> bool:
-        """Whether the intervals of all that is missed overlap."""
+        """Whether the intervals of all that is missed overlap, so that more seeds are needed."""
         return bool(self.missed) and all(
-            self.pairs[name].gap <= self.pairs[name].noise for name in self.missed
+            Judgement(Interval(pair.ours, pair.noise, 0), Bounds(pair.theirs, pair.theirs)).standing
+            is Standing.OPEN
+            for pair in map(self.pairs.__getitem__, self.missed)
         )
 
     @property
