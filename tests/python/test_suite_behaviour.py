@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,19 +12,21 @@ from typer.testing import CliRunner
 
 from forebay import _cli
 from forebay._engine import ScenarioError
-from forebay.suite.behaviour import cases, path, probing, startup
-from forebay.suite.behaviour import run as behaviour
-from forebay.suite.behaviour.case import Case, Outcome
+from forebay.suite import catalogue
+from forebay.suite.behaviour import case, startup
 from forebay.suite.behaviour.rig import Rig, batches, seconds
 from forebay.suite.behaviour.trace import State
 
+CASES = {each.measure: each for each in case.read(catalogue.HOME / "bbr" / "cases.toml")}
 RIG = Rig("bbr3", 10, 40, 8)
 
 
 def test_there_are_22_cases_in_order() -> None:
-    assert [case.number for case in cases.CASES] == list(range(1, 23))
-    assert len({case.run for case in cases.CASES}) == 22
-    assert all(case.rigs and case.asks for case in cases.CASES)
+    assert [case.number for case in CASES.values()] == list(range(1, 23))
+    for each in CASES.values():
+        assert each.paths and each.asks and each.check
+        for check in each.check:
+            assert set(check.states) <= set(State.__members__) and len(check.allowed()) <= 1
 
 
 def test_a_trace_tells_what_was_sent_and_in_which_state() -> None:
@@ -62,40 +65,68 @@ def test_schedules() -> None:
 
 
 @pytest.mark.parametrize(
-    "case",
+    "measure",
     [
-        startup.plateau, startup.drained, startup.startup_with_aggregation, probing.up_plateau,
-        probing.up_loss_when_limited, probing.down_by_inflight, path.sub_packet,
-        path.spurious_timeout,
+        "plateau", "drained", "startup_with_aggregation", "up_plateau", "up_loss_when_limited",
+        "down_by_inflight", "sub_packet", "spurious_timeout",
     ],
 )  # fmt: skip
-def test_what_holds(case: object) -> None:
-    rig = Rig("bbr3", 0.256, 20, 8) if case is path.sub_packet else RIG
-    out: Outcome = case(rig)  # type: ignore[operator]
-    assert [check.what for check in out.checks if not check.holds] == []
+def test_what_holds(measure: str) -> None:
+    rig = Rig("bbr3", 0.256, 20, 8) if measure == "sub_packet" else RIG
+    out = CASES[measure].run(rig)
+    assert out.checks and [check.what for check in out.checks if not check.holds] == []
 
 
 def test_a_path_that_is_otherwise_is_seen() -> None:
     """The checks can fail: DRAIN without a queue, and an estimate of another bandwidth."""
-    out = startup.plateau(Rig("bbr3", 10, 40, 0.2))
+    out = CASES["plateau"].run(Rig("bbr3", 10, 40, 0.2))
     assert any(not check.holds for check in out.checks)
-    lossy = path.spurious_fast_recovery(RIG)
+    lossy = CASES["spurious_fast_recovery"].run(RIG)
     assert [check.holds for check in lossy.checks][:2] == [True, True]
     assert not all(check.holds for check in lossy.checks)
+
+
+def _check(of: str, **allowed: Any) -> case.Check:
+    return case.Check(what="x at {rate:g}", of=of, text="{x:.0%}, {on}", asks="half", **allowed)
+
+
+def test_a_check_is_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(startup, "made", lambda _: {"x": 0.5, "on": State.UP}, raising=False)
+    checks = [
+        _check("x", at_most=0.5),
+        _check("x", within=[0, 0.4]),
+        _check("on", states=["UP"]),
+        _check("on", states=["DOWN"]),
+        _check("x"),
+        _check("y", exactly=1, optional=True),
+    ]
+    one = case.Case(number=1, title="One", asks="It.", measure="made", check=checks)
+    out = one.run(RIG)
+    assert [each.holds for each in out.checks] == [True, False, True, False, True]
+    assert out.checks[0] == case.Judged("x at 10", "50%, UP", "half", holds=True)
+    lacks = one.model_copy(update={"check": [_check("y", exactly=1)]})
+    with pytest.raises(ScenarioError, match='case 1: made gives no "y"'):
+        lacks.run(RIG)
+    nothing = one.model_copy(update={"measure": "nothing"})
+    with pytest.raises(ScenarioError, match='case 1: there is no measure "nothing"'):
+        nothing.run(RIG)
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two cases, one of which does not hold; a second call runs nothing anew."""
     ran = []
 
-    def never(rig: Rig) -> Outcome:
+    def never(rig: Rig) -> dict[str, int]:
         ran.append(rig)
-        out = Outcome(rig.title)
-        out.check("anything", False, "0", "1", derived=True)
-        return out
+        return {"never": 0}
 
-    two = (cases.CASES[0], Case(2, "Never", "Nothing.", never, ((1.0, 10.0, 8.0),), "Because."))
-    monkeypatch.setattr(behaviour, "CASES", two)
+    monkeypatch.setattr(startup, "never", never, raising=False)
+    check = case.Check(what="anything", of="never", exactly=1, text="0", asks="1", own=True)
+    paths = [[1.0, 10.0, 8.0]]
+    never_holds = case.Case(
+        number=2, title="Never", asks="Nothing.", measure="never", paths=paths, check=[check]
+    )
+    monkeypatch.setattr(case, "read", lambda _: [CASES["plateau"], never_holds])
     out = tmp_path / "out"
     args = ["suite", "bbr", "--quick", "-o", str(out)]
     for _ in range(2):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from forebay.report.page import Cell
@@ -25,6 +25,14 @@ def number(mean: float, half: float | None = None, decimals: int | None = None) 
             # Rounded up, so that what is shown covers at least the interval.
             half = math.ceil(half * 10**decimals - 1e-6) / 10**decimals
     return Cell(f"{mean:.{decimals}f}", "" if half is None else f"±{half:.{decimals}f}")
+
+
+def short(values: Sequence[Any], digits: int = 5) -> list[Any]:
+    """Numbers with so many digits, in lists within lists as well."""
+    return [
+        short(value, digits) if isinstance(value, list) else float(f"{value:.{digits}g}")
+        for value in values
+    ]
 
 
 def cell(value: Any, digits: int = 4) -> str:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from forebay import stats, sweep
 from forebay.measures import COMPLETION, GOODPUT, LOSS, MOS, Measure, text
 from forebay.report.panel import Panel, Region, Series, wide
+from forebay.report.table import short
 from forebay.suite.catalogue import Suite, Test, Trade, anchor
 from forebay.sweep import StudyData, tables
 from forebay.sweep.study import Point
@@ -276,10 +277,10 @@ def _region(label: str, runs: Samples, trade: Trade) -> Region | None:
     xx = xy = yy = None
     if len(pairs) > 2:
         spread = np.cov(pairs.T, ddof=0)
-        xx, xy, yy = _short([spread[0, 0], spread[0, 1], spread[1, 1]])
-    x, y = _short(pairs.mean(axis=0).tolist())
-    dot_x, dot_y = _short(np.median(pairs, axis=0).tolist())
-    return Region(label, x, y, xx, xy, yy, dot=(dot_x, dot_y), runs=_short(pairs.T.tolist()))
+        xx, xy, yy = short([spread[0, 0], spread[0, 1], spread[1, 1]])
+    x, y = short(pairs.mean(axis=0).tolist())
+    dot_x, dot_y = short(np.median(pairs, axis=0).tolist())
+    return Region(label, x, y, xx, xy, yy, dot=(dot_x, dot_y), runs=short(pairs.T.tolist()))
 
 
 def _curves(test: Test, folder: Path, groups: Sequence[Group]) -> Iterator[Panel]:
@@ -324,13 +325,13 @@ def _delays(table: Samples | None, trade: Trade) -> list[float] | None:
         return None
     share = np.cumsum(counts) / counts.sum()
     at = np.searchsorted(share, np.minimum(QUANTILES, share[-1]))
-    return _short((_of(table, trade, "delay_ms")[at] - trade.propagation_ms).tolist())
+    return short((_of(table, trade, "delay_ms")[at] - trade.propagation_ms).tolist())
 
 
 def _rates(table: Samples, trade: Trade, warmup: float) -> list[float]:
     """Quantiles of the goodput over a second, in Mbit/s."""
     rates = _of(table, trade, "throughput_bps")[_of(table, trade, "time_s") > warmup]
-    return _short(np.quantile(rates * 1e-6, QUANTILES).tolist())
+    return short(np.quantile(rates * 1e-6, QUANTILES).tolist())
 
 
 def _course(test: Test, folder: Path) -> list[Panel]:
@@ -347,9 +348,9 @@ def _course(test: Test, folder: Path) -> list[Panel]:
         class_ = tables.read_one(folder, point.id, 1, "class").filter(
             pl.col("class") == test.trades[0].class_
         )
-        time = _short(queue["time_s"].to_list())
-        packets = _short(queue["mean_packets"].to_list())
-        rate = _short((class_["throughput_bps"] * 1e-6).to_list())
+        time = short(queue["time_s"].to_list())
+        packets = short(queue["mean_packets"].to_list())
+        rate = short((class_["throughput_bps"] * 1e-6).to_list())
         queues.append(Series(label, time, packets, style="curve"))
         rates.append(Series(label, time, rate, style="curve"))
     return [
@@ -370,15 +371,10 @@ def _shares(test: Test, settings: Sequence[Setting]) -> Iterator[Panel]:
                 for step, each in zip(steps, cells, strict=True)
                 if each.interval
             ]
-            means = _short([found.mean for _, found in known])
+            means = short([found.mean for _, found in known])
             half = [found.half_width or 0.0 for _, found in known]
-            low = _short([mean - each for mean, each in zip(means, half, strict=True)])
-            high = _short([mean + each for mean, each in zip(means, half, strict=True)])
+            low = short([mean - each for mean, each in zip(means, half, strict=True)])
+            high = short([mean + each for mean, each in zip(means, half, strict=True)])
             series.append(Series(label, [step for step, _ in known], means, low, high))
         axis = ", ".join(axis.name for axis in test.study.axes)
         yield Panel("", axis, ratio.title, series, y_log=True)
-
-
-def _short(values: Sequence[Any]) -> list[Any]:
-    """Numbers to five digits."""
-    return [_short(value) if isinstance(value, list) else float(f"{value:.5g}") for value in values]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from forebay.report.table import short
 from forebay.suite import candidates
 from forebay.suite.behaviour.trace import Trace, run
 
@@ -13,7 +14,12 @@ ACCESS_S = 100e-6
 """One-way delay of each host's own link."""
 TICK_S = 0.005
 """How often an application that is limited writes."""
-Course = dict[str, Any]
+Changes = dict[str, Any]
+"""A field of a link over time."""
+Numbers = dict[str, Any]
+"""What a measure gives: numbers, states, and texts, by name."""
+COURSE = "course"
+"""The name of a run over time among them, for a figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,23 @@ class Rig:
         size = max(1, round(share * self.bandwidth * TICK_S))
         return [(begin + at * TICK_S, size) for at in range(int((end - begin) / TICK_S))]
 
-    def changed(self, at: float, factor: float) -> Course:
+    def course(self, trace: Trace, begin: float, end: float, title: str) -> Numbers:
+        """A part of a run for the figure, at most 400 points.
+
+        Data in flight is in bandwidth-delay products, bandwidth is BBR.max_bw over that of the
+        bottleneck.
+        """
+        rows = [at for at, time in enumerate(trace.time) if begin <= time <= end]
+        rows = rows[:: max(1, len(rows) // 400)]
+        return {
+            "title": title,
+            "time": short([trace.time[at] for at in rows]),
+            "inflight": short([trace["inflight"][at] / self.bdp for at in rows]),
+            "bandwidth": short([trace["max_bw"][at] / self.bandwidth for at in rows]),
+            "state": [float(trace["state"][at]) for at in rows],
+        }
+
+    def changed(self, at: float, factor: float) -> Changes:
         """The rate, which is `factor` times as large from `at` seconds on."""
         new = f"{self.rate * factor:g}Mbit"
         return {"steps": [["0s", f"{self.rate:g}Mbit"], [seconds(at), new]]}
@@ -98,7 +120,7 @@ def seconds(value: float) -> str:
     return f"{round(value * 1e9)}ns"
 
 
-def batches(begin: float, end: float, period: float, rate: str) -> Course:
+def batches(begin: float, end: float, period: float, rate: str) -> Changes:
     """The rate of a link that sends only in the last tenth of every period, from `begin` on."""
     steps: list[list[Any]] = [["0s", rate]] if begin > 0 else []
     count = int((end - begin) / period)

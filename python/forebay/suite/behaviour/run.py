@@ -12,10 +12,10 @@ from typing import Any
 from forebay import _disk, _engine
 from forebay._engine import ScenarioError
 from forebay._runs.folder import claim
-from forebay.suite import candidates
+from forebay.suite import candidates, catalogue
+from forebay.suite.behaviour import case as cases
 from forebay.suite.behaviour import report
-from forebay.suite.behaviour.case import Case, Outcome
-from forebay.suite.behaviour.cases import CASES
+from forebay.suite.behaviour.case import Case, Judged, Outcome
 from forebay.suite.behaviour.rig import Rig
 from forebay.suite.behaviour.trace import SilentControl
 
@@ -62,13 +62,14 @@ def run(
     [control] = chosen
     claim(folder, "suite.json", {"suite": name, "quick": quick, "control": control}, _words)
     _disk.make_folder(folder / KEPT)
+    every = cases.read(catalogue.HOME / name / "cases.toml")
     found = []
-    for number, case in enumerate(CASES):
-        tell(f"{case.number} {case.title}", number / len(CASES))
+    for number, case in enumerate(every):
+        tell(f"{case.number} {case.title}", number / len(every))
         found.append(_case(case, control, folder / KEPT / f"{case.number:02}.json", quick))
     return report.write(
         {"name": name, "title": title, "citation": citation, "control": control, "quick": quick},
-        list(zip(CASES, found, strict=True)),
+        list(zip(every, found, strict=True)),
         folder,
         command,
     )
@@ -76,8 +77,8 @@ def run(
 
 def _case(case: Case, control: str, path: Path, quick: bool) -> dict[str, Any]:
     """What a case comes to, run unless it is kept for the same engine and rigs."""
-    rigs = case.rigs[:1] if quick else case.rigs
-    asked = json.dumps([_engine.version, control, case.number, [list(rig) for rig in rigs]])
+    rigs = case.paths[:1] if quick else case.paths
+    asked = json.dumps([_engine.version, control, case.model_dump(), rigs])
     key = hashlib.sha256(asked.encode()).hexdigest()[:16]
     if (content := _disk.read_if_any(path)) is not None:
         kept: dict[str, Any] = json.loads(content)
@@ -99,9 +100,9 @@ def _outcome(case: Case, rig: Rig) -> Outcome:
             f'"{rig.control}" does not report its states; choose one that does, such as bbr3'
         ) from None
     except ScenarioError as error:
-        out = Outcome(rig.title)
-        out.check("what the case begins with", False, str(error), "reached")
-        return out
+        return Outcome(
+            rig.title, [Judged("what the case begins with", str(error), "reached", holds=False)]
+        )
 
 
 def _words(held: Mapping[str, Any]) -> str:
