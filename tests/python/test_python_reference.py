@@ -7,8 +7,8 @@ from pathlib import Path
 
 import griffe
 import pytest
+from modules import file_of, members, modules, public, python_page, setting
 
-from forebay._reference.python import file_of, members, modules, public, python_page, setting
 from forebay.lab.errors import LabError
 from forebay.lab.gates import library
 from forebay.lab.virtual import kernel

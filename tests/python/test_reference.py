@@ -9,17 +9,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from controls import controls_page, stacks_page
+from header import FILE, c_page
+from kinds import kinds_page
+from pages import PAGED, page
 from typer.testing import CliRunner
 
 from forebay import Scenario, ScenarioError, _written, sweep
 from forebay._cli import app
 from forebay._cli.page import cli_page
-from forebay._reference.controls import controls_page, stacks_page
 from forebay._reference.fields import Schema
 from forebay._reference.files import File, open_schema
-from forebay._reference.header import FILE, c_page
-from forebay._reference.kinds import kinds_page
-from forebay._reference.pages import PAGED, page
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from picture import picture
 from typer.testing import CliRunner
 
 from forebay import load, run
 from forebay._cli import app
 from forebay._reference.files import TEMPLATES, Template
-from forebay._reference.picture import picture
 
 ROOT = Path(__file__).parents[2]
 

@@ -1,4 +1,4 @@
 """What every field of every file means, read from the schemas of the files.
 
-`python -m forebay._reference docs/reference` writes the pages; `forebay explain` prints a field.
+`forebay explain` prints a field; `tools/reference` writes the pages of docs/reference.
 """

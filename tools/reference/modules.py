@@ -8,7 +8,7 @@ from pathlib import Path
 
 import griffe
 
-SOURCES = Path(__file__).parents[2]
+SOURCES = Path(__file__).parents[2] / "python"
 """The folder of the package."""
 MODULES = [
     "forebay",

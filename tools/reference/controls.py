@@ -6,8 +6,9 @@ import json
 import re
 from pathlib import Path
 
+from kinds import about, parameters
+
 from forebay import _engine
-from forebay._reference.kinds import about, parameters
 
 FILES = Path("crates/tcp/src")
 """Where they are, from the top of the source tree."""

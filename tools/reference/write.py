@@ -1,17 +1,18 @@
-"""Writes the reference pages: `python -m forebay._reference docs/reference`."""
+"""Writes the reference pages: `python tools/reference/write.py docs/reference`."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from forebay._reference.controls import controls_page, stacks_page
+from controls import controls_page, stacks_page
+from header import c_page
+from kinds import kinds_page
+from modules import file_of, modules, python_page
+from pages import PAGED, page
+from picture import picture
+
 from forebay._reference.files import Template
-from forebay._reference.header import c_page
-from forebay._reference.kinds import kinds_page
-from forebay._reference.pages import PAGED, page
-from forebay._reference.picture import picture
-from forebay._reference.python import file_of, modules, python_page
 from forebay.scenario import load
 
 if __name__ == "__main__":
