@@ -21,8 +21,8 @@
 #                 then make every call of the system on a command's files fail
 #   make faults   only the latter: a quarter of an hour
 #   make soak     run the gate at overload for SOAK_SECONDS, an hour by default (Linux, root)
-#   make suites   run the suites rfc9743, l4s and bbr, and write the pages of their results: ten
-#                 minutes
+#   make suites   run the suites, keep their results in docs/suites and write the short pages of docs:
+#                 ten minutes
 #   make hosted   compare forebay's disciplines inside ns-3 with those outside (Debian: libns3-dev g++)
 #
 #   make validate compare the simulator with theory and with every referee on this machine, and write
@@ -237,11 +237,10 @@ format: dev
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+SUITES = rfc7928 rfc9743 l4s bbr
 suites: build
-	$(BIN)/forebay suite rfc9743
-	$(BIN)/forebay suite l4s
-	$(BIN)/forebay suite bbr
-	@$(PYTHON) tools/suite_pages.py "rfc9743=out/rfc9743=RFC 9743" "l4s=out/l4s=L4S" "bbr=out/bbr=The BBR draft's test cases"
+	@for suite in $(SUITES); do $(BIN)/forebay suite $$suite || exit; done
+	@$(BIN)/python tools/results_pages.py keep $(foreach suite,$(SUITES),$(suite)=out/$(suite))
 
 docs: build dev
 	@$(CARGO) run --quiet --locked -p forebay-gate -- schema --without-queues > target/gate.schema.json

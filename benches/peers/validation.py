@@ -1,6 +1,7 @@
 """The page `docs/validation.md`: `python benches/peers/validation.py docs/validation PAGE`.
 
-It is put together from results in `docs/validation/*.json`.
+It is put together from results in `docs/validation/*.json`. The page in the tree leaves out long
+tables; `tools/results_pages.py` writes the whole one for the site.
 
 Each of these files is one section, whoever wrote it:
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,7 @@ HEAD = """\
 # Validation
 
 How far can you trust forebay's results? The first section gives the answer in two minutes. The
-others have every comparison in full."""
+others have every comparison."""
 
 MADE = """\
 ## How this page is made
@@ -45,18 +47,30 @@ are possible on your machine, names the programs that are missing, and writes th
 versions and seeds give equal figures on any machine, except for times."""
 
 
-def assemble(documents: Mapping[str, Mapping[str, Any]]) -> str:
-    """The page in Markdown; `documents` by the names of their files without `.json`."""
+LONG = 12
+"""Rows of a table that the page in the tree leaves out, but in the opening."""
+
+
+def assemble(documents: Mapping[str, Mapping[str, Any]], most: float = inf) -> str:
+    """The page in Markdown.
+
+    Args:
+        documents: by the names of their files without `.json`.
+        most: rows of a table that is shown after the opening.
+    """
     sections = [opening.section(documents)]
     sections += [_with_missed(name, documents) for name in documents]
     sections.sort(key=lambda each: (each["order"], each["section"]))
-    first, *others = (Section(each["section"], list(_blocks(each))) for each in sections)
+    first, *others = (
+        Section(each["section"], list(_blocks(each, most if each["order"] else inf)))
+        for each in sections
+    )
     links = Bullets([_link(each.title) for each in others])
     blocks = [Text(HEAD), first, Section("All comparisons", [links]), *others, Text(MADE)]
     return f"{markdown.render(blocks)}\n"
 
 
-def _blocks(section: Mapping[str, Any]) -> Iterator[Block]:
+def _blocks(section: Mapping[str, Any], most: float) -> Iterator[Block]:
     if "command" in section:
         known = f"forebay {section['version']}; " if "version" in section else ""
         yield Text(f"{known}`{section['command']}`.")
@@ -65,6 +79,9 @@ def _blocks(section: Mapping[str, Any]) -> Iterator[Block]:
         if each["heading"]:
             yield Heading(each["heading"])
         yield Text(each["text"])
+        if len(each["rows"]) > most:
+            yield Text(f"(A table of {len(each['rows'])} rows, which the site shows: `make site`.)")
+            continue
         yield Table(each["columns"], [[cell(value, 5) for value in row] for row in each["rows"]])
 
 
@@ -84,8 +101,8 @@ def _with_missed(name: str, documents: Mapping[str, Mapping[str, Any]]) -> Mappi
 
 
 def write(folder: Path, page: Path) -> None:
-    """Assemble the sections in `folder` into `page`."""
-    _disk.write(page, assemble(read(folder)))
+    """Assemble the sections in `folder` into `page`, without long tables."""
+    _disk.write(page, assemble(read(folder), LONG))
 
 
 def read(folder: Path) -> dict[str, dict[str, Any]]:

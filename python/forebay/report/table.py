@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from forebay.report.page import Cell
@@ -27,12 +27,13 @@ def number(mean: float, half: float | None = None, decimals: int | None = None) 
     return Cell(f"{mean:.{decimals}f}", "" if half is None else f"±{half:.{decimals}f}")
 
 
-def short(values: Sequence[Any], digits: int = 5) -> list[Any]:
-    """Numbers with so many digits, in lists within lists as well."""
-    return [
-        short(value, digits) if isinstance(value, list) else float(f"{value:.{digits}g}")
-        for value in values
-    ]
+def short(value: Any, digits: int = 5) -> Any:
+    """Numbers with so many digits, in lists and tables as well."""
+    if isinstance(value, Mapping):
+        return {name: short(each, digits) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [short(each, digits) for each in value]
+    return float(f"{value:.{digits}g}") if isinstance(value, float) else value
 
 
 def cell(value: Any, digits: int = 4) -> str:

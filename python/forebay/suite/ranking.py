@@ -5,24 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from forebay import _engine
 from forebay.measures import ABSENT
 from forebay.report.page import (
     Cell,
-    Figure,
-    Fold,
-    Group,
     Md,
-    Row,
     Section,
     Table,
     Text,
-    anchor,
 )
 from forebay.suite import tables
 from forebay.suite.catalogue import Suite
 from forebay.suite.league import Line, Outcome
-from forebay.suite.tables import cell, ends, panel, with_unit
+from forebay.suite.tables import cell, ends, with_unit
 
 
 def report(suite: Suite, outcomes: Sequence[Outcome]) -> tables.Report:
@@ -51,13 +45,11 @@ def _reading(suite: Suite) -> str:
 
 def results(suite: Suite, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """What the report says, as plain values."""
-    return {
-        "suite": suite.name,
-        "version": _engine.version,
-        "quick": suite.quick,
-        "controls": list(suite.compared),
-        "league": [_plain(line) for outcome in outcomes for line in outcome.lines],
-        "settings": [
+    return tables.kept(
+        suite,
+        controls=list(suite.compared),
+        league=[_plain(line) for outcome in outcomes for line in outcome.lines],
+        settings=[
             {
                 "test": outcome.test.name,
                 "score": detail.score.title,
@@ -69,7 +61,7 @@ def results(suite: Suite, outcomes: Sequence[Outcome]) -> dict[str, Any]:
             for outcome in outcomes
             for detail in outcome.details
         ],
-    }
+    )
 
 
 def ranked(line: Line, control: str) -> str:
@@ -117,43 +109,35 @@ def _is_last(line: Line, control: str) -> bool:
 
 
 def _league(suite: Suite, outcomes: Sequence[Outcome]) -> Table:
-    lines = [line for outcome in outcomes for line in outcome.lines]
-    rows: list[Row] = []
-    for line in lines:
-        link = Md(f"[{line.test.section}](#{anchor(tables.heading(line.test))})")
-        title = f"{line.test.title}: {with_unit(line.score)}, {line.score.better} is better"
-        cells = [
-            Cell(ranked(line, name), mark="best" if name in line.best else "")
-            for name in suite.compared
-        ]
-        rows.append([link, Cell(title), *cells])
-    best = [f"{best} / {last}" for best, last in _counts(suite, outcomes)]
-    last = f"lines of {len(lines)} in which no control is better / no control is worse"
-    rows.append(["", last, *best])
-    return Table(["Section", "Score", *suite.compared], rows, "League table", words=2)
+    every = [line for outcome in outcomes for line in outcome.lines]
+    lines = (
+        (
+            line.test,
+            line.test.section,
+            f"{with_unit(line.score)}, {line.score.better} is better",
+            [
+                Cell(ranked(line, name), mark="best" if name in line.best else "")
+                for name in suite.compared
+            ],
+        )
+        for line in every
+    )
+    last = f"lines of {len(every)} in which no control is better / no control is worse"
+    counts = [f"{best} / {last}" for best, last in _counts(suite, outcomes)]
+    return tables.overview(suite, "League table", "Score", lines, [last, *counts])
 
 
 def _test(suite: Suite, outcome: Outcome) -> Section:
-    test, controls = outcome.test, suite.compared
-    panels = [
-        panel(
-            with_unit(detail.score), list(outcome.lines[0].means), [row for _, row in detail.rows]
+    test = outcome.test
+    numbers = [
+        tables.Number(
+            with_unit(detail.score),
+            [
+                (title, [cell(row.get(name), detail.score) for name in suite.compared], row)
+                for title, row in detail.rows
+            ],
         )
         for detail in outcome.details
     ]
-    rows: list[Row | Group] = []
-    for detail in outcome.details:
-        rows.append(Group(with_unit(detail.score)))
-        for number, (title, row) in enumerate(detail.rows, 1):
-            cells = [cell(row.get(name), detail.score) for name in controls]
-            rows.append([f"{number} {title}".rstrip(), *cells])
-    table = Table(["Setting", *controls], rows, f"Numbers of {test.title}")
-    image = tables.image(suite.name, outcome.anchor)
-    return Section(
-        tables.heading(test),
-        [
-            Text(Md(f"{test.about} RFC 9743: {test.requirement}.")),
-            Figure(panels, test.title, image),
-            Fold("Numbers", [table]),
-        ],
-    )
+    told = Text(Md(f"{test.about} RFC 9743: {test.requirement}."))
+    return tables.section(suite, test, [told], suite.compared, numbers)

@@ -325,13 +325,15 @@ def _delays(table: Samples | None, trade: Trade) -> list[float] | None:
         return None
     share = np.cumsum(counts) / counts.sum()
     at = np.searchsorted(share, np.minimum(QUANTILES, share[-1]))
-    return short((_of(table, trade, "delay_ms")[at] - trade.propagation_ms).tolist())
+    found: list[float] = (_of(table, trade, "delay_ms")[at] - trade.propagation_ms).tolist()
+    return found
 
 
 def _rates(table: Samples, trade: Trade, warmup: float) -> list[float]:
     """Quantiles of the goodput over a second, in Mbit/s."""
     rates = _of(table, trade, "throughput_bps")[_of(table, trade, "time_s") > warmup]
-    return short(np.quantile(rates * 1e-6, QUANTILES).tolist())
+    found: list[float] = np.quantile(rates * 1e-6, QUANTILES).tolist()
+    return found
 
 
 def _course(test: Test, folder: Path) -> list[Panel]:

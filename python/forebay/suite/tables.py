@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forebay import _disk, _engine
+from forebay import _disk, _engine, _written
 from forebay.measures import ABSENT
 from forebay.report import chart, html, markdown
-from forebay.report.page import Block, Facts, Figure, Legend, Md, Page, Section, Text
-from forebay.report.panel import Panel, Series
-from forebay.report.table import number
+from forebay.report.page import (
+    Block,
+    Cell,
+    Facts,
+    Figure,
+    Fold,
+    Group,
+    Legend,
+    Md,
+    Page,
+    Row,
+    Section,
+    Table,
+    Text,
+    anchor,
+)
+from forebay.report.panel import Panel, Series, plain
+from forebay.report.table import number, short
 from forebay.stats import Interval
+from forebay.suite import catalogue
 from forebay.suite.catalogue import Check, Score, Suite, Test
 
 IMAGES = "images"
@@ -74,10 +90,14 @@ def write(suite: Suite, report: Report, folder: Path, command: str, cpu_seconds:
 
 
 def save(page: Page, summary: Sequence[Block], folder: Path, results: Any = None) -> Path:
-    """Write a page, a summary with its images, and results if they are kept."""
+    """Write a page, a summary with its images, their data, and results if they are kept."""
     _disk.make_folder(folder / IMAGES)
+    figures = {}
     for figure in _figures(summary):
         chart.save(figure.panels, folder / figure.image, figure.words)
+        panels = [plain(each) for each in figure.panels if isinstance(each, Panel)]
+        figures[figure.image] = {"words": figure.words, "panels": panels}
+    _disk.write(folder / "figures.json", _written.dump(short(figures)))
     if results is not None:
         text = json.dumps(results, indent=1, ensure_ascii=False)
         _disk.write(folder / "results.json", f"{text}\n")
@@ -126,6 +146,66 @@ def heading(test: Test) -> str:
 def with_unit(of: Score | Check) -> str:
     """A title with its unit."""
     return f"{of.title}, {of.unit}" if of.unit else of.title
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number of a test in every setting."""
+
+    title: str
+    """With its unit."""
+    rows: Sequence[tuple[str, Row, Mapping[str, Interval | None]]]
+    """The setting, the cells, and the intervals by name."""
+
+
+def overview(
+    suite: Suite, title: str, what: str, lines: Iterable[tuple[Test, str, str, Row]], last: Row
+) -> Table:
+    """What everything that is compared comes to at a glance.
+
+    Args:
+        suite: the suite.
+        title: of the table.
+        what: a line is about.
+        lines: test, section, words and cells of each.
+        last: the cells of the last line, whose first is its words.
+    """
+    rows: list[Row] = [
+        [Md(f"[{section}](#{anchor(heading(test))})"), Cell(f"{test.title}: {words}"), *cells]
+        for test, section, words, cells in lines
+    ]
+    columns = ["Section", what, *suite.compared]
+    return Table(columns, [*rows, ["", *last]], title, words=2)
+
+
+def section(
+    suite: Suite, test: Test, told: Sequence[Block], heads: Sequence[str], numbers: Sequence[Number]
+) -> Section:
+    """A test: what is told of it, a panel a number, and all numbers.
+
+    Args:
+        suite: the suite.
+        test: the test.
+        told: before the figure.
+        heads: headings of the cells.
+        numbers: what was measured.
+    """
+    panels, rows = [], list[Row | Group]()
+    for each in numbers:
+        of_panel = [intervals for _, _, intervals in each.rows]
+        panels.append(panel(each.title, list(of_panel[0]), of_panel))
+        rows.append(Group(each.title))
+        for at, (setting, cells, _) in enumerate(each.rows, 1):
+            rows.append([f"{at} {setting}".rstrip(), *cells])
+    table = Table(["Setting", *heads], rows, f"Numbers of {test.title}")
+    figure = Figure(panels, test.title, image(suite.name, catalogue.anchor(test)))
+    return Section(heading(test), [*told, figure, Fold("Numbers", [table])])
+
+
+def kept(suite: Suite, **found: Any) -> dict[str, Any]:
+    """What a report says, as plain values."""
+    head = {"suite": suite.name, "version": _engine.version, "quick": suite.quick}
+    return head | found
 
 
 def cell(interval: Interval | None, score: Score | Check) -> str:

@@ -7,27 +7,21 @@ from collections.abc import Sequence
 from dataclasses import astuple
 from typing import Any
 
-from forebay import _engine
 from forebay.judge import Bounds
 from forebay.measures import ABSENT
 from forebay.report.page import (
     Bullets,
     Cell,
-    Figure,
-    Fold,
-    Group,
     Md,
-    Row,
     Section,
     Table,
     Text,
-    anchor,
 )
 from forebay.suite import tables
 from forebay.suite.catalogue import Check, Suite
-from forebay.suite.requirements.verdicts import NOT_JUDGED, Found, Line, Outcome
+from forebay.suite.requirements.verdicts import NOT_ASKED, NOT_JUDGED, Found, Line, Outcome
 from forebay.suite.requirements.verdicts import Cell as Judged
-from forebay.suite.tables import cell, ends, panel, with_unit
+from forebay.suite.tables import cell, ends, with_unit
 
 SIGNS = {"holds": "✓", "does not hold": "✗", "open": "?", "does not apply": "–", "not judged": ""}
 """Verdicts in the matrix."""
@@ -66,13 +60,8 @@ def _reading(suite: Suite) -> str:
 
 def results(suite: Suite, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """What the report says, as plain values."""
-    return {
-        "suite": suite.name,
-        "version": _engine.version,
-        "quick": suite.quick,
-        "queues": list(suite.compared),
-        "checks": [_plain(line) for outcome in outcomes for line in outcome.lines],
-    }
+    checks = [_plain(line) for outcome in outcomes for line in outcome.lines]
+    return tables.kept(suite, queues=list(suite.compared), checks=checks)
 
 
 def counted(outcomes: Sequence[Outcome], queue: str) -> tuple[int, int, int]:
@@ -156,16 +145,19 @@ def _plain(line: Line) -> dict[str, Any]:
 
 
 def _matrix(suite: Suite, outcomes: Sequence[Outcome]) -> Table:
-    rows: list[Row] = []
-    for outcome in outcomes:
-        for line in outcome.lines:
-            link = Md(f"[{line.check.section}](#{anchor(tables.heading(line.test))})")
-            title = f"{line.test.title}: {line.check.title}; {asked(line.check)}"
-            cells = [_verdict(line, name) for name in suite.compared]
-            rows.append([link, Cell(title), *cells])
+    lines = (
+        (
+            line.test,
+            line.check.section,
+            f"{line.check.title}; {asked(line.check)}",
+            [_verdict(line, name) for name in suite.compared],
+        )
+        for outcome in outcomes
+        for line in outcome.lines
+    )
     counts = [" / ".join(map(str, counted(outcomes, name))) for name in suite.compared]
-    rows.append(["", "checks that hold / are open / do not hold", *counts])
-    return Table(["Section", "Check", *suite.compared], rows, "Verdicts", words=2)
+    last = "checks that hold / are open / do not hold"
+    return tables.overview(suite, "Verdicts", "Check", lines, [last, *counts])
 
 
 def _verdict(line: Line, name: str) -> Cell:
@@ -174,43 +166,29 @@ def _verdict(line: Line, name: str) -> Cell:
     text = shown(found, line.check)
     if found.verdict == "does not hold":
         return Cell(text, mark="no")
-    return Cell(text, mark="absent" if found.verdict == "does not apply" else "")
+    return Cell(text, mark="absent" if found.verdict == NOT_ASKED else "")
 
 
 def _test(suite: Suite, outcome: Outcome) -> Section:
-    test, queues = outcome.test, suite.compared
-    asks, panels = [], []
-    rows: list[Row | Group] = []
-    for line in outcome.lines:
-        check = line.check
-        absent = f" {check.absent}" if check.absent else ""
-        asks.append(Md(f"{check.section}: {check.asks} *{check.title}*: {asked(check)}.{absent}"))
-        settings = list(zip(*(line.cells[name].found for name in queues), strict=True))
-        of_panel = [
-            {name: found.judgement.interval for name, found in zip(queues, founds, strict=True)}
-            for founds in settings
-        ]
-        panels.append(panel(with_unit(check), list(queues), of_panel))
-        rows.append(Group(with_unit(check)))
-        for at, founds in enumerate(settings, 1):
-            cells = [
-                Cell(number(found, check), mark="no" if found.verdict == "does not hold" else "")
-                for found in founds
-            ]
-            rows.append(
-                [
-                    f"{at} {founds[0].setting}".rstrip(),
-                    bounds(founds[0].judgement.bounds, check),
-                    *cells,
-                ]
-            )
-    table = Table(["Setting", "Allowed", *queues], rows, f"Numbers of {test.title}")
-    return Section(
-        tables.heading(test),
-        [
-            Text(Md(test.about)),
-            Bullets(asks),
-            Figure(panels, test.title, tables.image(suite.name, outcome.anchor)),
-            Fold("Numbers", [table]),
-        ],
-    )
+    test = outcome.test
+    told = [Text(Md(test.about)), Bullets([_asks(line.check) for line in outcome.lines])]
+    numbers = [_number(line, suite.compared) for line in outcome.lines]
+    return tables.section(suite, test, told, ["Allowed", *suite.compared], numbers)
+
+
+def _asks(check: Check) -> str:
+    absent = f" {check.absent}" if check.absent else ""
+    return Md(f"{check.section}: {check.asks} *{check.title}*: {asked(check)}.{absent}")
+
+
+def _number(line: Line, queues: Sequence[str]) -> tables.Number:
+    """A check in every setting under every queue."""
+    check, rows = line.check, []
+    for founds in zip(*(line.cells[name].found for name in queues), strict=True):
+        cells: list[Cell | str] = [bounds(founds[0].judgement.bounds, check)]
+        for found in founds:
+            failed = found.verdict == "does not hold"
+            cells.append(Cell(number(found, check), mark="no" if failed else ""))
+        intervals = [found.judgement.interval for found in founds]
+        rows.append((founds[0].setting, cells, dict(zip(queues, intervals, strict=True))))
+    return tables.Number(with_unit(check), rows)

@@ -1,0 +1,104 @@
+"""Pages of results: short ones in docs, and whole ones with pictures for the site.
+
+    python tools/results_pages.py keep NAME=FOLDER ...   keep the results of suites, and write pages
+    python tools/results_pages.py short                  write the short pages of docs again
+    python tools/results_pages.py full FOLDER            write whole pages of suites and validation
+
+What is kept of a suite is `docs/suites/NAME.json`: its page, line by line, and its figures' panels.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from forebay import _written
+from forebay.report import chart, panel
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "benches" / "peers"))
+import validation
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+SUITES = DOCS / "suites"
+TITLES = {
+    "rfc7928": "RFC 7928",
+    "rfc9743": "RFC 9743",
+    "l4s": "L4S",
+    "bbr": "The BBR draft's test cases",
+}
+
+
+def keep(name: str, folder: Path) -> None:
+    """Keep what a run of a suite has written."""
+    kept = {
+        "page": (folder / "summary.md").read_text("utf-8").splitlines(),
+        "figures": json.loads((folder / "figures.json").read_text("utf-8")),
+    }
+    SUITES.mkdir(exist_ok=True)
+    (SUITES / f"{name}.json").write_text(_written.dump(kept), "utf-8")
+
+
+def kept(name: str) -> dict[str, Any]:
+    """What is kept of a suite."""
+    found: dict[str, Any] = json.loads((SUITES / f"{name}.json").read_text("utf-8"))
+    return found
+
+
+def whole(name: str, page: list[str]) -> str:
+    """The whole page of a suite's results."""
+    about = f"[What is run, and how to read it](suite-{name}.md)."
+    return "\n".join([f"# {TITLES[name]}: results", "", about, "", *page, ""])
+
+
+def short(name: str, page: list[str]) -> str:
+    """The page without its figures and without the tests, each of which has a heading."""
+    headings = [at for at, line in enumerate(page) if line.startswith("## ")]
+    opening = headings[1] if page[headings[0] + 2].startswith("|") else headings[0]
+    text = "\n".join(line for line in page[:opening] if not line.startswith("!["))
+    text = re.sub(r"\[([^\]]+)\]\(#[^)]+\)", r"\1", re.sub(r"\n{3,}", "\n\n", text)).strip()
+    rest = f"`make site` writes the whole page, with {len(page) - opening} lines of numbers."
+    return whole(name, [text, "", rest])
+
+
+def write_short() -> None:
+    """Write the pages in the tree."""
+    for name in TITLES:
+        (DOCS / f"suite-{name}-results.md").write_text(short(name, kept(name)["page"]), "utf-8")
+    validation.write(DOCS / "validation", DOCS / "validation.md")
+
+
+def write_full(folder: Path) -> None:
+    """Write the whole pages, with the suites' pictures in `images`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in TITLES:
+        found = kept(name)
+        (folder / f"suite-{name}-results.md").write_text(whole(name, found["page"]), "utf-8")
+        for image, figure in found["figures"].items():
+            (folder / image).parent.mkdir(exist_ok=True)
+            panels = [panel.read(each) for each in figure["panels"]]
+            chart.save(panels, folder / image, figure["words"])
+    page = validation.assemble(validation.read(DOCS / "validation"))
+    (folder / "validation.md").write_text(page, "utf-8")
+
+
+def main(words: list[str]) -> None:
+    """Do what the words of the command line say."""
+    match words:
+        case ["keep", *suites] if suites:
+            for each in suites:
+                name, _, folder = each.partition("=")
+                keep(name, Path(folder))
+            write_short()
+        case ["short"]:
+            write_short()
+        case ["full", folder]:
+            write_full(Path(folder))
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
