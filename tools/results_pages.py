@@ -29,6 +29,8 @@ TITLES = {
     "l4s": "L4S",
     "bbr": "The BBR draft's test cases",
 }
+GLANCES = ("## At a glance", "## League table", "## Verdicts")
+"""Headings of what a suite comes to."""
 
 
 def keep(name: str, folder: Path) -> None:
@@ -54,13 +56,14 @@ def whole(name: str, page: list[str]) -> str:
 
 
 def short(name: str, page: list[str]) -> str:
-    """The page without its figures and without the tests, each of which has a heading."""
-    headings = [at for at, line in enumerate(page) if line.startswith("## ")]
-    opening = headings[1] if page[headings[0] + 2].startswith("|") else headings[0]
-    text = "\n".join(line for line in page[:opening] if not line.startswith("!["))
-    text = re.sub(r"\[([^\]]+)\]\(#[^)]+\)", r"\1", re.sub(r"\n{3,}", "\n\n", text)).strip()
-    rest = f"`make site` writes the whole page, with {len(page) - opening} lines of numbers."
-    return whole(name, [text, "", rest])
+    """The page without pictures: everything at a glance, and what does not hold in words."""
+    opening, *tests = re.split(r"^(?=## )", "\n".join(page), flags=re.M)
+    if tests[0].startswith(GLANCES):
+        opening += tests.pop(0)
+    opening = re.sub(r"\[([^\]]+)\]\(#[^)]+\)", r"\1", opening.partition("\n![")[0])
+    differing = [each.partition("\n|")[0] for each in tests if "**Does not hold" in each]
+    rest = f"`make site` writes the whole page, with {len(tests)} tests in numbers and pictures."
+    return whole(name, "\n\n".join(map(str.strip, [opening, *differing, rest])).splitlines())
 
 
 def write_short() -> None:

@@ -190,7 +190,8 @@ def section(
         heads: headings of the cells.
         numbers: what was measured.
     """
-    panels, rows = [], list[Row | Group]()
+    panels: list[Panel] = []
+    rows: list[Row | Group] = []
     for each in numbers:
         of_panel = [intervals for _, _, intervals in each.rows]
         panels.append(panel(each.title, list(of_panel[0]), of_panel))
