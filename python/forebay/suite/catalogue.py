@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -357,8 +356,3 @@ def _limit(study: Study) -> str:
     """The buffer of a test (RFC 7928, section 3.2): that of the queue which disciplines replace."""
     queues = [link["queue"] for link in study.base.resolved()["links"]]
     return str(next(queue["limit"] for queue in queues if queue is not None))
-
-
-def anchor(test: Test) -> str:
-    """A name for links to a test."""
-    return re.sub(r"[^a-z0-9]+", "-", test.name.lower())

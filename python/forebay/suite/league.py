@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
-from forebay import stats, sweep
-from forebay.scenario import Scenario, quantity
+from forebay import stats
 from forebay.stats import Interval
-from forebay.suite.catalogue import Score, Suite, Test, anchor
+from forebay.suite import runs
+from forebay.suite.catalogue import Score, Suite, Test
 
 LEVEL = 0.05
 """How often controls that are equal may be told apart, over all pairs of a score."""
@@ -62,7 +61,6 @@ class Outcome:
     """All of a test that the report shows."""
 
     test: Test
-    anchor: str
     runs: int
     lines: tuple[Line, ...]
     details: tuple[Detail, ...]
@@ -134,12 +132,10 @@ def line(test: Test, score: Score, samples: Mapping[str, Sequence[float | None]]
 
 
 def _outcome(suite: Suite, test: Test, folder: Path) -> Outcome:
-    data = sweep.results(folder)
-    whole = data.runs.partition_by("point", as_dict=True)
-    runs = {str(id_): frame.to_dict(as_series=False) for (id_,), frame in whole.items()}
+    data, measured = runs.read(folder)
     lines, details = [], []
     for score in test.scores:
-        by_setting = _scored(suite, test, score, runs)
+        by_setting = _scored(suite, test, score, measured)
         names = [
             name for name in suite.compared if any(name in each for each in by_setting.values())
         ]
@@ -150,19 +146,19 @@ def _outcome(suite: Suite, test: Test, folder: Path) -> Outcome:
             for setting, samples in by_setting.items()
         ]
         details.append(Detail(score, tuple(rows)))
-    return Outcome(test, anchor(test), data.runs.height, tuple(lines), tuple(details))
+    return Outcome(test, data.runs.height, tuple(lines), tuple(details))
 
 
 def _scored(
-    suite: Suite, test: Test, score: Score, runs: Mapping[str, Mapping[str, list[Any]]]
+    suite: Suite, test: Test, score: Score, measured: Mapping[str, runs.Samples]
 ) -> dict[Setting, Samples]:
     """The score of every run, as it is shown."""
     controls = test.study.axes[0].labels
     plain: dict[Setting, Samples] = {}
     for point in test.study.points:
         setting = (point.steps[1:], point.discipline)
-        scale = score.scale / (rtt_ms(test.study.scenario_of(point)) if score.of_rtt else 1.0)
-        values = [None if v is None else scale * v for v in runs[point.id][score.of]]
+        scale = score.scale / (runs.rtt_ms(test.study.scenario_of(point)) if score.of_rtt else 1.0)
+        values = runs.scaled(measured[point.id][score.of], scale)
         plain.setdefault(setting, {})[controls[point.steps[0]]] = values
     if score.base is not None:
         plain = _over_base(test, score, plain)
@@ -181,7 +177,7 @@ def _over_base(
     base = first.labels.index(str(score.base))
     return {
         (steps, queue): {
-            name: _quotients(values, plain[(base, *steps[1:]), queue][name], score.scale)
+            name: runs.quotients(values, plain[(base, *steps[1:]), queue][name], score.scale)
             for name, values in samples.items()
         }
         for (steps, queue), samples in plain.items()
@@ -196,19 +192,11 @@ def _beside(test: Test, score: Score, plain: Mapping[Setting, Samples]) -> dict[
     for (steps, queue), samples in plain.items():
         own = samples[beside[steps[0]]]
         for name, values in samples.items():
-            shares = _quotients(values, own, score.scale)
+            shares = runs.quotients(values, own, score.scale)
             if score.beside == "harm":
                 shares = [None if share is None else score.scale - share for share in shares]
             found.setdefault((steps, queue), {})[name] = shares
     return found
-
-
-def _quotients(
-    above: Sequence[float | None], below: Sequence[float | None], scale: float
-) -> list[float | None]:
-    return [
-        scale * a / b if a is not None and b else None for a, b in zip(above, below, strict=True)
-    ]
 
 
 def _averaged(by_setting: Mapping[Setting, Samples], name: str) -> list[float | None]:
@@ -221,16 +209,7 @@ def _averaged(by_setting: Mapping[Setting, Samples], name: str) -> list[float | 
     return averaged
 
 
-def rtt_ms(scenario: Scenario) -> float:
-    """The base round-trip time of a dumbbell, transmission times left out."""
-    row = scenario.effective()["dumbbell"]
-    ways = [row, row["access"], row["access"]]
-    found = [quantity(each["delay"]) for each in ways]
-    return 2e3 * sum(each.value for each in found if each is not None)
-
-
 def _title(test: Test, setting: Setting) -> str:
     steps, queue = setting
-    pairs = zip(test.study.axes[1:], steps, strict=True)
-    said = [f"{axis.name} {axis.labels[step]}" for axis, step in pairs]
+    said = runs.setting(test.study.axes[1:], steps)
     return ", ".join([*said, queue] if len(test.study.disciplines) > 1 else said)

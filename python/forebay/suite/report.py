@@ -139,7 +139,7 @@ def _in_short(outcome: Outcome, suite: Suite, labels: Sequence[str]) -> Section:
         _heading(outcome),
         [
             Text(f"{test.about} RFC 7928: {test.requirement}."),
-            Figure(panels, test.title, tables.image(suite.name, outcome.anchor)),
+            Figure(panels, test.title, tables.image(suite.name, test.name)),
             Table(["", *labels], rows, test.title),
         ],
     )

@@ -10,17 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from forebay import stats, sweep
+from forebay import stats
 from forebay.measures import COMPLETION, GOODPUT, LOSS, MOS, Measure, text
 from forebay.report.panel import Panel, Region, Series, wide
 from forebay.report.table import short
-from forebay.suite.catalogue import Suite, Test, Trade, anchor
+from forebay.suite import runs as suite_runs
+from forebay.suite.catalogue import Suite, Test, Trade
+from forebay.suite.runs import Samples
 from forebay.sweep import StudyData, tables
 from forebay.sweep.study import Point
 
@@ -59,8 +60,6 @@ OF_CLASSES = (
 )
 
 
-Samples = Mapping[str, list[Any]]
-"""Columns by name: a value for each run of a point, or for each row of a table."""
 Group = tuple[str, list[Point]]
 """A setting's title and its points, one for each discipline."""
 
@@ -99,7 +98,6 @@ class Outcome:
     """All of a test that the report shows."""
 
     test: Test
-    anchor: str
     data: StudyData
     settings: tuple[Setting, ...]
     trades: Mapping[str, Sequence[Panel]]
@@ -122,10 +120,7 @@ def collect(suite: Suite, folder: Path) -> list[Outcome]:
 
 
 def _outcome(test: Test, folder: Path) -> Outcome:
-    data = sweep.results(folder)
-    # Plain lists: there are thousands of small sums to take, and few numbers in each.
-    whole = data.runs.partition_by("point", as_dict=True)
-    runs = {str(id_): frame.to_dict(as_series=False) for (id_,), frame in whole.items()}
+    data, runs = suite_runs.read(folder)
     by_setting: dict[int, list[Point]] = {}
     for point in test.study.points:
         by_setting.setdefault(point.setting, []).append(point)
@@ -140,7 +135,6 @@ def _outcome(test: Test, folder: Path) -> Outcome:
     groups = list(zip([each.title for each in settings], by_setting.values(), strict=True))
     return Outcome(
         test,
-        anchor(test),
         data,
         tuple(settings),
         _trades(test, runs, groups),
@@ -174,13 +168,7 @@ def _blocks(
     if test.ratios:
         rows = []
         for ratio in test.ratios:
-            quotients = [
-                [
-                    a / b if b else None
-                    for a, b in zip(each[ratio.of], each[ratio.over], strict=True)
-                ]
-                for each in runs
-            ]
+            quotients = [suite_runs.quotients(each[ratio.of], each[ratio.over]) for each in runs]
             rows += _row(_measure("ratio", ratio.title, "", 1.0, 3), quotients)
         yield "fairness", tuple(rows)
 
@@ -196,14 +184,10 @@ def _class_rows(
         if measure in (QUEUEING, QUEUEING_TAIL):
             if propagation_ms is None:
                 continue
-            values = [_beyond(each, propagation_ms) for each in values]
+            values = [suite_runs.scaled(each, 1.0, less=propagation_ms) for each in values]
         if measure.key == "jain" and all(each[f"classes.{name}.flows"][0] < 2 for each in runs):
             continue
         yield from _row(measure, values)
-
-
-def _beyond(values: Sequence[float | None], amount: float) -> list[float | None]:
-    return [None if value is None else value - amount for value in values]
 
 
 def _row(measure: Measure, runs: Sequence[Sequence[float | None]]) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,6 @@ from forebay.report.page import (
 from forebay.report.panel import Panel, Series, plain
 from forebay.report.table import number, short
 from forebay.stats import Interval
-from forebay.suite import catalogue
 from forebay.suite.catalogue import Check, Score, Suite, Test
 
 IMAGES = "images"
@@ -117,7 +117,7 @@ def _figures(blocks: Sequence[Block]) -> Iterator[Figure]:
 
 def image(suite: str, of: str) -> str:
     """The file of a figure, from the summary."""
-    return f"{IMAGES}/{suite}-{of}.svg"
+    return f"{IMAGES}/{suite}-{re.sub(r'[^a-z0-9]+', '-', of.lower())}.svg"
 
 
 def what_was_run(citation: str, command: str, cpu_seconds: float, kept: str) -> Section:
@@ -199,7 +199,7 @@ def section(
         for at, (setting, cells, _) in enumerate(each.rows, 1):
             rows.append([f"{at} {setting}".rstrip(), *cells])
     table = Table(["Setting", *heads], rows, f"Numbers of {test.title}")
-    figure = Figure(panels, test.title, image(suite.name, catalogue.anchor(test)))
+    figure = Figure(panels, test.title, image(suite.name, test.name))
     return Section(heading(test), [*told, figure, Fold("Numbers", [table])])
 
 

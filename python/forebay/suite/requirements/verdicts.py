@@ -7,25 +7,23 @@ nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from forebay import _written, stats, sweep
+from forebay import _written, stats
 from forebay._engine import ScenarioError
 from forebay.judge import STANDARD, Bounds, Judgement, Standing, exactly, worst
 from forebay.scenario import Scenario, quantity
-from forebay.suite.catalogue import Check, Suite, Test, anchor
-from forebay.suite.league import rtt_ms
+from forebay.suite import runs
+from forebay.suite.catalogue import Check, Suite, Test
+from forebay.suite.runs import Samples
 from forebay.sweep.study import Point
 
 NOT_ASKED = "does not apply"
 NOT_JUDGED = "not judged"
 PACKET_BITS = 8 * 1500.0
-Runs = Mapping[str, list[Any]]
-"""Columns by name, a value a replication."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,6 @@ class Outcome:
     """All of a test that the report shows."""
 
     test: Test
-    anchor: str
     runs: int
     lines: tuple[Line, ...]
 
@@ -111,9 +108,7 @@ def collect(suite: Suite, folder: Path) -> list[Outcome]:
 
 
 def _outcome(test: Test, folder: Path) -> Outcome:
-    data = sweep.results(folder)
-    whole = data.runs.partition_by("point", as_dict=True)
-    runs = {str(id_): frame.to_dict(as_series=False) for (id_,), frame in whole.items()}
+    data, measured = runs.read(folder)
     at = {(point.steps, point.discipline): point for point in test.study.points}
     lines = []
     for check in test.checks:
@@ -131,63 +126,64 @@ def _outcome(test: Test, folder: Path) -> Outcome:
                 if first == check.base:
                     continue
                 step = test.study.axes[0].labels.index(check.base)
-                base = runs[at[(step, *point.steps[1:]), point.discipline].id]
-            found = judged(test, check, point, runs[point.id], base)
+                base = measured[at[(step, *point.steps[1:]), point.discipline].id]
+            found = judged(test, check, point, measured[point.id], base)
             cells.setdefault(point.discipline, []).append(found)
         lines.append(Line(test, check, {name: Cell(tuple(each)) for name, each in cells.items()}))
-    return Outcome(test, anchor(test), data.runs.height, tuple(lines))
+    return Outcome(test, data.runs.height, tuple(lines))
 
 
-def judged(test: Test, check: Check, point: Point, runs: Runs, base: Runs | None = None) -> Found:
+def judged(
+    test: Test, check: Check, point: Point, measured: Samples, base: Samples | None = None
+) -> Found:
     """A check at one point.
 
     Args:
         test: its test.
         check: what is asked.
         point: where.
-        runs: the point's measures.
+        measured: the point's measures.
         base: those of the point that it is divided by.
     """
     scenario = test.study.scenario_of(point)
-    values = _values(test, check, scenario, runs)
+    values = _values(test, check, scenario, measured)
     if base is not None:
-        values = _quotients(values, _values(test, check, scenario, base))
-    values = [None if value is None else check.scale * value for value in values]
+        values = runs.quotients(values, _values(test, check, scenario, base))
+    values = runs.scaled(values, check.scale)
     bounds = check.bounds
     if check.packets is not None:
         packet = _packet_ms(test, scenario)
         if packet > bounds.high:
             bounds = replace(bounds, high=check.packets * packet)
     mean = Judgement(stats.interval(values), bounds)
-    runs_ = [Judgement(exactly(value), bounds) for value in values if value is not None]
+    every = [Judgement(exactly(value), bounds) for value in values if value is not None]
     return Found(
-        _title(test, point),
+        ", ".join(runs.setting(test.study.axes, point.steps)),
         mean,
         None
         if bounds == Bounds()
-        else worst(each.standing for each in (check.every and runs_) or [mean]),
-        check.applies is None or any(runs[check.applies]),
+        else worst(each.standing for each in (check.every and every) or [mean]),
+        check.applies is None or any(measured[check.applies]),
     )
 
 
-def _values(test: Test, check: Check, scenario: Scenario, runs: Runs) -> list[float | None]:
-    values: list[float | None] = list(runs[check.of])
+def _values(test: Test, check: Check, scenario: Scenario, measured: Samples) -> list[float | None]:
+    values: list[float | None] = list(measured[check.of])
     if check.over is not None:
-        values = _quotients(values, runs[check.over])
+        values = runs.quotients(values, measured[check.over])
         if check.per_flow:
             share = _flows(scenario, check.over) / _flows(scenario, check.of)
-            values = [None if value is None else share * value for value in values]
+            values = runs.scaled(values, share)
     if check.per_round:
         resolved = scenario.resolved()
         span = resolved["duration_s"] - resolved["warmup_s"]
-        rounds = 1e3 * span / rtt_ms(scenario)
-        values = [None if value is None else value / rounds for value in values]
+        values = runs.scaled(values, runs.rtt_ms(scenario) / (1e3 * span))
     if check.queueing:
         row = scenario.effective()["dumbbell"]
         access = quantity(row["access"]["rate"])
-        way = rtt_ms(scenario) / 2 + _packet_ms(test, scenario)
+        way = runs.rtt_ms(scenario) / 2 + _packet_ms(test, scenario)
         way += 2e3 * PACKET_BITS / (access.value if access else math.inf)
-        values = [None if value is None else value - way for value in values]
+        values = runs.scaled(values, 1.0, less=way)
     return values
 
 
@@ -195,10 +191,6 @@ def _flows(scenario: Scenario, measure: str) -> int:
     """Flows of the class that a measure is of."""
     name = measure.split(".")[1]
     return sum(each["flows"] for each in scenario.resolved()["traffic"] if each["class"] == name)
-
-
-def _quotients(above: Sequence[float | None], below: Sequence[float | None]) -> list[float | None]:
-    return [a / b if a is not None and b else None for a, b in zip(above, below, strict=True)]
 
 
 def _packet_ms(test: Test, scenario: Scenario) -> float:
@@ -209,8 +201,3 @@ def _packet_ms(test: Test, scenario: Scenario) -> float:
         return 1e3 * PACKET_BITS / float(link["rate_bps"])
     steps = [quantity(rate) for _, rate in scenario.effective()["dumbbell"]["rate"]["steps"]]
     return 1e3 * PACKET_BITS / min(each.value for each in steps if each and each.value)
-
-
-def _title(test: Test, point: Point) -> str:
-    pairs = zip(test.study.axes, point.steps, strict=True)
-    return ", ".join(f"{axis.name} {axis.labels[step]}" for axis, step in pairs)
