@@ -70,7 +70,7 @@ def test_one_part_that_differs_decides() -> None:
     assert verdict_of([good, good]) == "reproduced"
     assert verdict_of([good, unknown]) == "not testable"
     assert verdict_of([good, unknown, bad]) == "differs"
-    with pytest.raises(ValueError, match="nothing was judged"):
+    with pytest.raises(ValueError, match="without parts"):
         verdict_of([])
 
 

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from forebay import _written
-from forebay._allows import Allows
 from forebay._engine import ScenarioError
 from forebay.judge import Bounds
 from forebay.papers.numbers import Factors, Number
@@ -52,7 +51,7 @@ class Said(Number):
     """What stands between two of several."""
 
 
-class Allowed(Number, Allows):
+class Allowed(Number):
     """A number and the range that somebody's words allow it."""
 
     what: str = ""
@@ -64,6 +63,14 @@ class Allowed(Number, Allows):
     for_: Annotated[Factors | None, Field(alias="for")] = None
     """A number for each combination of some variables. A row may also give fields of this table,
     such as `stated`."""
+    within: list[float] | None = None
+    """Least and greatest value that the words allow."""
+    at_least: float | None = None
+    """Least value that they allow."""
+    at_most: float | None = None
+    """Greatest value that they allow."""
+    exactly: float | None = None
+    """The only value that they allow."""
     every: bool = False
     """Whether all of the points (or steps) that `take` counts are asked for; `{count}` is their
     number."""
@@ -93,9 +100,15 @@ class Allowed(Number, Allows):
         Raises:
             ScenarioError: no bounds are given, or several.
         """
-        given = self.allowed() + [
+        given = [
             found
             for found in (
+                None if self.within is None else Bounds(*self.within),
+                None if self.at_least is None and self.at_most is None else Bounds(
+                    -math.inf if self.at_least is None else self.at_least,
+                    math.inf if self.at_most is None else self.at_most,
+                ),
+                None if self.exactly is None else Bounds(self.exactly, self.exactly),
                 Bounds(points, points) if self.every else None,
                 None
                 if self.more_than is None

@@ -1,6 +1,13 @@
-"""What a claim of a paper comes to: numbers, each judged by itself (`forebay.judge`).
+"""Verdicts: where a measured interval lies, beside what a claim allows.
 
-A claim differs if any of them does, and is reproduced if every one is.
+A claim comes to a list of parts: a number with its 95 % interval, and the range that the paper's
+words allow. A part is
+
+- `reproduced` if the whole interval lies in the range,
+- `differs` if the whole interval lies outside,
+- `not testable` if the interval has an end on either side, or is not known: more runs are needed.
+
+A claim differs if any part does, and is reproduced if every part is.
 """
 
 from __future__ import annotations
@@ -8,11 +15,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from forebay.judge import PAPER, Bounds, Judgement, Standing, exactly, worst
-from forebay.stats import Interval
+from forebay.stats import Interval, inside
 
-__all__ = ["NotTestable", "Part", "exactly", "verdict_of"]
+Verdict = Literal["reproduced", "differs", "not testable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +44,12 @@ class Part:
     """What the authors' own program or another that was matched to it gives, in `unit`."""
 
     @property
-    def standing(self) -> Standing:
+    def verdict(self) -> Verdict:
         """Where the interval lies."""
-        return Judgement(self.found, Bounds(self.low, self.high)).standing
-
-    @property
-    def verdict(self) -> str:
-        """The same in the words for papers."""
-        return PAPER[self.standing]
+        lies = inside(self.found, self.low, self.high)
+        if lies is None:
+            return "not testable"
+        return "reproduced" if lies else "differs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +59,20 @@ class NotTestable:
     why: str
 
 
-def verdict_of(parts: Sequence[Part]) -> str:
+def exactly(value: float) -> Interval:
+    """A number without chance: a count over all runs, or a calculation."""
+    return Interval(float(value), 0.0, 0)
+
+
+def verdict_of(parts: Sequence[Part]) -> Verdict:
     """The verdict of a claim from those of its parts.
 
     Raises:
         ValueError: there are no parts.
     """
-    return PAPER[worst(part.standing for part in parts)]
+    if not parts:
+        raise ValueError("a claim without parts has no verdict")
+    verdicts = {part.verdict for part in parts}
+    if "differs" in verdicts:
+        return "differs"
+    return "not testable" if "not testable" in verdicts else "reproduced"

@@ -14,10 +14,9 @@ from typing import Any
 
 from forebay import _engine
 from forebay._engine import ScenarioError
-from forebay.judge import PAPER
 from forebay.papers.data import Data, NotRun
 from forebay.papers.declare import Claim, Conclusion, Figure, Paper, Section, Statement
-from forebay.papers.judge import NotTestable, Part, verdict_of
+from forebay.papers.judge import NotTestable, Part, Verdict, verdict_of
 from forebay.report.panel import plain
 from forebay.sweep import Study
 
@@ -150,11 +149,12 @@ def hashes(studies: Mapping[str, Study]) -> dict[str, str]:
     return {name: study.hash[:16] for name, study in studies.items()}
 
 
-def counts(found: Mapping[str, Any]) -> dict[str, int]:
+def counts(found: Mapping[str, Any]) -> dict[Verdict, int]:
     """Claims of each verdict."""
+    verdicts: tuple[Verdict, ...] = ("reproduced", "differs", "not testable")
     return {
         verdict: sum(claim["verdict"] == verdict for claim in found["claims"])
-        for verdict in PAPER.values()
+        for verdict in verdicts
     }
 
 
