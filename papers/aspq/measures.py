@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from forebay.papers import Panel, Series, Sources, Table, exactly
-from forebay.papers.numbers import Number
+from forebay.papers import Number, Panel, Series, Sources, Table, exactly
 from forebay.stats import Interval, interval
 
 HERE = Path(__file__).parent

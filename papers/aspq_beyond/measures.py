@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from forebay.papers import Sources, exactly
-from forebay.papers.numbers import Number, Values
+from forebay.papers import Number, Sources, Values, exactly
 from forebay.scenario import quantity
 from forebay.stats import Interval
 

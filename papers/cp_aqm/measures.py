@@ -8,8 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from forebay.papers import Sources, exactly
-from forebay.papers.numbers import Number
+from forebay.papers import Number, Sources, exactly
 from forebay.stats import Interval
 
 

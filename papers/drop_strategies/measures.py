@@ -10,9 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from forebay.papers import Panel, Part, Series, Sources, exactly
+from forebay.papers import Number, Panel, Part, Series, Setting, Sources, exactly
 from forebay.papers.judge import verdict_of
-from forebay.papers.numbers import Number, Setting
 from forebay.stats import Interval, interval
 
 ARRIVALS, QUEUE = "drop-arrivals", "drop-from-queue"

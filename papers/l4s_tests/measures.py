@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from forebay.papers import Sources
-from forebay.papers.numbers import Number
+from forebay.papers import Number, Sources
 from forebay.papers.published import larger_error, predicted
 from forebay.stats import Interval
 

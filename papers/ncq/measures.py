@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from forebay import metrics
-from forebay.papers import Panel, Series, Sources, exactly
-from forebay.papers.numbers import Number
+from forebay.papers import Number, Panel, Series, Sources, exactly
 from forebay.stats import Interval, interval, prediction, proportion
 from forebay.theory import ncq
 

@@ -6,6 +6,8 @@ import json
 import math
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,12 @@ import toy_paper
 from forebay import _cli, sweep
 from forebay._engine import ScenarioError
 from forebay._runs import Record, Task, record_of
-from forebay.papers import Data, Part, exactly, library, page, record, run
+from forebay.judge import Bounds
+from forebay.papers import Part, exactly, library, page, record, run, studies
+from forebay.papers.data import Data
+from forebay.papers.intervals import surely
 from forebay.papers.judge import verdict_of
-from forebay.papers.points import surely, texts
+from forebay.papers.paper import load, texts
 from forebay.report.table import cell
 from forebay.stats import Interval
 
@@ -60,17 +65,18 @@ def verdicts(found: dict[str, Any]) -> dict[str, str]:
 def test_a_verdict_is_where_the_interval_lies(
     mean: float, half_width: float | None, verdict: str
 ) -> None:
-    part = Part("x", "4 to 6", Interval(mean, half_width, 3), 4.0, 6.0)
+    part = Part("x", "4 to 6", Interval(mean, half_width, 3), Bounds(4.0, 6.0))
     assert part.verdict == verdict
 
 
 def test_one_part_that_differs_decides() -> None:
-    good, bad = Part("", "", exactly(1), 0, 2), Part("", "", exactly(3), 0, 2)
-    unknown = Part("", "", None, 0, 2)
+    good, bad, unknown = (
+        Part("", "", found, Bounds(0, 2)) for found in (exactly(1), exactly(3), None)
+    )
     assert verdict_of([good, good]) == "reproduced"
     assert verdict_of([good, unknown]) == "not testable"
     assert verdict_of([good, unknown, bad]) == "differs"
-    with pytest.raises(ValueError, match="without parts"):
+    with pytest.raises(ValueError, match="nothing was judged"):
         verdict_of([])
 
 
@@ -79,16 +85,15 @@ def test_a_count_of_differences_shows_what_is_undecided() -> None:
     above, below = surely(found), surely(found, -1)
     assert (above.mean, above.low, above.high, above.samples) == (2.0, 1.0, 2.0, 9)
     assert (below.mean, below.low, below.high) == (1.0, 1.0, 2.0)
-    assert Part("", "", above, 3, 3).verdict == "differs"
-    assert Part("", "", above, 2, 2).verdict == "not testable"
-    decided = surely([found[0], found[2]])
-    assert Part("", "", decided, 1, 1).verdict == "reproduced" and decided.samples == 0
+    assert Part("", "", above, Bounds(3, 3)).verdict == "differs"
+    assert Part("", "", above, Bounds(2, 2)).verdict == "not testable"
+    decided = surely([found[0], None, found[2]])
+    assert Part("", "", decided, Bounds(1, 1)).verdict == "reproduced" and decided.samples == 0
 
 
 def test_words_are_found_by_their_headings(tmp_path: Path) -> None:
     (tmp_path / "words.md").write_text("# setup\n\nOne link.\n\n# found\n\n## No heading\n")
-    (tmp_path / "alone.md").write_text("A file.\n")
-    assert texts(tmp_path) == {"alone": "A file.", "setup": "One link.", "found": "## No heading"}
+    assert texts(tmp_path / "words.md") == {"setup": "One link.", "found": "## No heading"}
 
 
 def test_intervals_in_cells_are_no_finer_than_their_mean() -> None:
@@ -154,18 +159,18 @@ def test_quick_results_do_not_touch_full_ones(papers: Path) -> None:
 
 def test_quick_shortens_runs_and_axes(papers: Path) -> None:
     home = toy_paper.write(papers, quick=True)
-    rates = library.load("toy").studies[0]
-    plan = library.read(rates, home, quick=True)
+    rates = load("toy").file.study[0]
+    plan = studies.read(rates, home, quick=True)
     assert plan.replications == 2 and plan.until is None
     assert plan.base.document["duration"] == "2s"
     assert plan.axes[0].rows == (("5Mbit",),)
-    full = library.read(rates, home, quick=False)
+    full = studies.read(rates, home, quick=False)
     assert full.until is not None and len(full.axes[0].rows) == 2
 
 
 def test_a_changed_copy_of_a_paper_runs(papers: Path) -> None:
     shutil.copytree(papers / "toy", "mine")
-    for name in ("rates.toml", "paper.py"):
+    for name in ("studies/rates.toml", "paper.toml", "claims.toml"):
         file = Path("mine", name)
         file.write_text(file.read_text().replace("5Mbit", "6Mbit"))
     outcome = RUNNER.invoke(_cli.app, ["paper", "run", "./mine", "--quick"])
@@ -173,7 +178,7 @@ def test_a_changed_copy_of_a_paper_runs(papers: Path) -> None:
     found = json.loads(Path("out/papers/mine-quick/results.json").read_text())
     assert found["paper"] == "mine"
     # A value that the study no longer has is named with what needs it, and no traceback.
-    study = Path("mine/rates.toml")
+    study = Path("mine/studies/rates.toml")
     study.write_text(study.read_text().replace("6Mbit", "7Mbit"))
     lacking = RUNNER.invoke(_cli.app, ["paper", "run", "./mine", "--quick", "-o", "lacking"])
     assert lacking.exit_code == 2, lacking.output
@@ -271,10 +276,17 @@ def test_commands(papers: Path) -> None:
     shown = RUNNER.invoke(_cli.app, ["paper", "list"], env={"COLUMNS": "100"}).output
     assert "1 of 2" in shown and "1 of 1" in shown
     assert "changed" not in state["state"]
-    again = RUNNER.invoke(_cli.app, ["paper", "page", "toy", "--out", "again"])
-    assert again.exit_code == 0
-    assert Path("again/toy.md").read_text() == Path("docs/papers/toy.md").read_text()
-    study = home / "toy" / "rates.toml"
+    short = Path("docs/papers/toy.md").read_text()
+    assert "| T-2 | differs | 0/1 | longer |" in short and "**T-2:** as codel drops" in short
+    assert "images/" not in short and not Path("docs/papers/images").exists()
+    for named in ([], ["toy"]):  # all papers unless one is named
+        shutil.rmtree("again", ignore_errors=True)
+        again = RUNNER.invoke(_cli.app, ["paper", "page", *named, "--out", "again"])
+        assert again.exit_code == 0, again.output
+        written = Path("again/toy.md").read_text()
+        assert written == Path("out/papers/toy/toy.md").read_text()
+        assert "images/toy-1.svg" in written and Path("again/images/toy-1.svg").exists()
+    study = home / "toy" / "studies" / "rates.toml"
     study.write_text(study.read_text().replace('"5%"', '"6%"'))
     [state] = json.loads(RUNNER.invoke(_cli.app, ["paper", "list", "--json"]).output)
     assert "changed since" in state["state"]
@@ -297,26 +309,28 @@ def test_a_difference_without_a_reason_fails(papers: Path) -> None:
 
 
 def test_a_reason_may_need_a_study_that_was_not_run(papers: Path) -> None:
-    home = toy_paper.write(papers)
-    text = (home / "paper.py").read_text()
-    longer = "reason=lambda data: f\"{len(data.runs('time'))} runs\""
-    (home / "paper.py").write_text(text.replace("reason=REASON", longer))
+    home = toy_paper.write(papers, reason="{flows:.0f} flow")
+    claims = (home / "claims.toml").read_text()
+    said = 'said = { flows = { study = "time", of = "mean_packets", at = {} } }'
+    (home / "claims.toml").write_text(
+        claims.replace('{flows:.0f} flow"', '{flows:.0f} flow"\n' + said)
+    )
     part = run.run("toy", Path("part"), command="", figure="1")
     assert part["claims"][1]["reason"] == "time has not been run, on which the reason depends."
     whole = run.run("toy", Path("whole"), command="")
-    assert whole["claims"][1]["reason"].endswith("runs")
+    assert whole["claims"][1]["reason"] == "1 flow"
 
 
 def test_sentences_that_the_numbers_do_not_bear_out_are_struck_out(papers: Path) -> None:
     assert RUNNER.invoke(_cli.app, ["paper", "run", "toy", "--page"]).exit_code == 0
-    text = Path("docs/papers/toy.md").read_text()
+    text = Path("out/papers/toy/toy.md").read_text()
     assert re.search(r"- Codel's queue is shorter\. \*\(codel - fifo: -.* packets", text)
     assert "~~" not in text
     toy_paper.write(papers, total=5)
     outcome = RUNNER.invoke(_cli.app, ["paper", "run", "toy", "--page"])
-    assert outcome.exit_code == 1 and "Not borne out: Two and two are four." in outcome.output
-    text = Path("docs/papers/toy.md").read_text()
-    assert "- ~~Two and two are four.~~ **This does not hold**, 0 of 1 numbers do: 2 + 2: 5" in text
+    assert outcome.exit_code == 1 and "Not borne out: Two and two are 4." in outcome.output
+    text = Path("out/papers/toy/toy.md").read_text()
+    assert "- ~~Two and two are 4.~~ **This does not hold**, 0 of 1 numbers do: 2 + 2: 5" in text
     listed = RUNNER.invoke(_cli.app, ["paper", "list", "--json"])
     assert "not borne out" in json.loads(listed.output)[0]["state"]
 
@@ -324,9 +338,9 @@ def test_sentences_that_the_numbers_do_not_bear_out_are_struck_out(papers: Path)
 @pytest.mark.usefixtures("papers")
 def test_a_table_that_is_wanted_later_is_made_later(papers: Path) -> None:
     made("out", figure="2")
-    text = (papers / "toy" / "paper.py").read_text()
-    (papers / "toy" / "paper.py").write_text(
-        text.replace('("queue", "flows")', '("queue", "class")')
+    text = (papers / "toy" / "paper.toml").read_text()
+    (papers / "toy" / "paper.toml").write_text(
+        text.replace('["queue", "flows"]', '["queue", "class"]')
     )
     made("out", figure="2")
     found = {path.name.split(".")[-2] for path in Path("out/time/tables").glob("*.parquet")}
@@ -341,8 +355,10 @@ def test_what_does_not_exist_is_named(papers: Path) -> None:
     ):
         outcome = RUNNER.invoke(_cli.app, ["paper", *arguments])
         assert outcome.exit_code == 2 and said in outcome.output
-    text = (papers / "toy" / "paper.py").read_text()
-    Path("papers/toy/paper.py").write_text(text.replace('("time",), note', '("tim",), note'))
+    text = (papers / "toy" / "paper.toml").read_text()
+    Path("papers/toy/paper.toml").write_text(
+        text.replace('studies = ["time"]', 'studies = ["tim"]')
+    )
     outcome = RUNNER.invoke(_cli.app, ["paper", "run", "toy"])
     assert outcome.exit_code == 2 and 'no study "tim"' in outcome.output
     Path("out").mkdir()
@@ -353,12 +369,15 @@ def test_what_does_not_exist_is_named(papers: Path) -> None:
 
 
 def test_modules_beside_one_paper_are_not_found_by_another(papers: Path) -> None:
-    library.load("toy")
+    (papers / "toy" / "keys.py").write_text("")
+    measures = "from .keys import __name__\n"
+    (papers / "toy" / "measures.py").write_text(measures)
+    load("toy")
     other = papers / "other"
-    other.mkdir()
-    (other / "paper.py").write_text((papers / "toy" / "paper.py").read_text())
+    shutil.copytree(papers / "toy", other)
+    (other / "keys.py").unlink()
     with pytest.raises(ModuleNotFoundError, match="keys"):
-        library.load("other")
+        load("other")
 
 
 def test_packages_hold_every_file_of_the_papers() -> None:
@@ -378,17 +397,39 @@ def test_packages_hold_every_file_of_the_papers() -> None:
 
 def test_every_paper_of_the_library_loads() -> None:
     for key in library.names():
-        paper, home = library.load(key), library.folder_of(key)
-        assert paper.claims or paper.figures
-        for study in paper.studies:
+        paper = load(key)
+        assert paper.claims.claim or paper.file.figure
+        for study in paper.file.study:
             for quick in (False, True):
-                assert library.read(study, home, quick).most > 0
+                assert studies.read(study, paper.home, quick).most > 0
 
 
 @pytest.mark.parametrize("key", library.names())
-def test_kept_results_have_the_texts_of_their_paper(key: str) -> None:
+def test_kept_results_and_pages_follow_their_paper(key: str) -> None:
     found = library.kept(key)
     assert found is not None
-    told = record.retold(library.load(key), found)
+    told = record.retold(load(key), found)
     changed = [name for name in found if told[name] != found[name]]
     assert not changed, f"run: forebay paper page {key}"
+    docs = run.docs_folder()
+    assert (docs / f"{key}.md").read_text("utf-8") == page.text(page.short(found)), (
+        f"run: forebay paper page {key}"
+    )
+
+
+def test_a_change_of_one_claim_is_a_change_of_few_lines(papers: Path) -> None:
+    assert RUNNER.invoke(_cli.app, ["paper", "run", "toy", "--page"]).exit_code == 0
+    before = (papers / "toy" / "results.json").read_text().splitlines()
+    toy_paper.write(papers, reason="otherwise")
+    assert RUNNER.invoke(_cli.app, ["paper", "page", "toy"]).exit_code == 0
+    after = (papers / "toy" / "results.json").read_text().splitlines()
+    assert sum(one != other for one, other in zip(before, after, strict=True)) == 1
+
+
+def test_a_list_of_papers_reads_no_study_and_no_table() -> None:
+    code = "import sys; from forebay._cli import app; app(['paper', 'list'], standalone_mode=False)"
+    more = "; print('loaded', *{'polars', 'scipy', 'forebay.sweep'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code + more], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "loaded"

@@ -10,10 +10,16 @@ import polars as pl
 import pytest
 
 from forebay._engine import ScenarioError
-from forebay.papers import Data, Panel, Paper, Sources, exactly, written
+from forebay.judge import Bounds
+from forebay.papers import Number, Panel, Setting, Sources, drawn, exactly, tables
+from forebay.papers.claims import parts
+from forebay.papers.data import Data
 from forebay.papers.files import Allowed, Curve
-from forebay.papers.numbers import Number, Setting, amount
+from forebay.papers.numbers import like
+from forebay.papers.paper import Paper, read
 from forebay.papers.published import larger_error, predicted
+from forebay.papers.tables import Table
+from forebay.papers.variables import amount
 from forebay.stats import Interval, Span
 
 RUNS = pl.DataFrame(
@@ -97,9 +103,9 @@ def test_a_variable_may_have_the_name_of_any_column() -> None:
 
 def test_all_points_of_a_curve_go_along_its_axis() -> None:
     curve = Curve(study="toy", label="", of="got", along="queue.limit")
-    assert list(written.curves(sources(), curve, {})[0].x) == [5, 9, 50]
+    assert list(drawn.curves(sources(), curve, {})[0].x) == [5, 9, 50]
     given = curve.model_copy(update={"x": [50, 5]})
-    assert list(written.curves(sources(), given, {})[0].x) == [50, 5]
+    assert list(drawn.curves(sources(), given, {})[0].x) == [50, 5]
 
 
 def test_a_span_goes_from_the_least_mean_to_the_greatest() -> None:
@@ -167,7 +173,10 @@ def test_published_numbers_stand_beside_the_range_of_one_more_run() -> None:
 
 PAPER = """
 title = "Toy"
-study = [{ name = "toy", quick = { replications = 1 } }]
+study = [
+    { name = "toy", quick = { replications = 1 } },
+    { name = "other", quick = { replications = 1 } },
+]
 [rows]
 points = { rows = "table.csv", rate = [{ mbps = 1, rate = "1Mbit" }, { mbps = 2, rate = "2Mbit" }] }
 [[figure]]
@@ -217,8 +226,7 @@ for = { rows = "points", mbps = 1 }
 exactly = 2.5
 [[conclusion]]
 words = "so"
-claim = "T-1"
-which = [2]
+claims = { T-1 = [2] }
 """
 
 
@@ -231,28 +239,44 @@ def made(folder: Path, claims: str = CLAIMS, more: str = "", **calls: Any) -> Pa
     for name, call in calls.items():
         call.__module__ = module.__name__
         setattr(module, name, call)
-    return written.read(folder, module)
+    return read(folder, module)
 
 
 def shown(_: Sources, queue: str) -> bool:
     return queue != "none"
 
 
+def toy(*, quick: bool = False) -> Toy:
+    return Toy({"toy": ()}, Path(), quick)
+
+
+def whats(paper: Paper) -> list[str]:
+    """The numbers of the first conclusion."""
+    numbers = paper.numbers(paper.claims.conclusion[0])
+    return [part.what for part in parts(paper.sources(toy()), numbers)]
+
+
+def tables_of(paper: Paper, section: int, *, quick: bool = False) -> list[Table]:
+    """The tables of a section."""
+    known = paper.sources(toy(quick=quick))
+    return [
+        one for each in paper.file.section[section].table for one in tables.made(paper, known, each)
+    ]
+
+
 def test_a_folder_of_files_makes_claims_figures_and_tables(tmp_path: Path) -> None:
-    paper, data = made(tmp_path, shown=shown), Toy({"toy": ()}, Path(), quick=False)
-    judged = paper.claims[0].judge(data)
-    assert isinstance(judged, list)
+    paper = made(tmp_path, shown=shown)
+    known = paper.sources(toy())
+    judged = parts(known, paper.numbers(paper.claims.claim[0]))
     assert [(part.what, part.stated) for part in judged] == [
         ("at 1", 9.0), ("at 2", 30.5), ("exact", None),
     ]  # fmt: skip
-    assert (judged[0].low, judged[0].high) == (4.5, 13.5)
-    assert [part.what for part in paper.conclusions[0].judge(data)] == ["exact"]
-    assert paper.conclusions[0].studies == ("toy",)
-    series = paper.figures[0].panels(data)[0].series[0]
+    assert judged[0].bounds == Bounds(4.5, 13.5)
+    assert whats(paper) == ["exact"]
+    assert paper.studies_of(paper.claims.conclusion[0]) == ["toy"]
+    series = drawn.panels(known, paper.file.figure[0])[0].series[0]
     assert (series.x, series.y, series.low) == ([9.0, 30.5], [10.5, 30.5], [])
-    tables = paper.sections[0].tables
-    assert tables is not None
-    fifo, codel = tables(data)
+    fifo, codel = tables_of(paper, 0)
     assert (fifo.heading, codel.heading) == ("fifo", "codel")
     assert [cell if isinstance(cell, str | float) else cell.mean for cell in fifo.rows[0]] == [
         "1 Mbit/s", 10.5, 9.0, "10 of 9.0", "",
@@ -265,9 +289,7 @@ def test_a_table_without_rows_to_show_is_left_out(tmp_path: Path) -> None:
         return queue == "codel"
 
     paper = made(tmp_path, shown=only_codel)
-    tables = paper.sections[0].tables
-    assert tables is not None
-    assert [each.heading for each in tables(Toy({"toy": ()}, Path(), quick=False))] == ["codel"]
+    assert [each.heading for each in tables_of(paper, 0)] == ["codel"]
 
 
 def test_claims_are_judged_under_choices_that_were_run(tmp_path: Path) -> None:
@@ -282,9 +304,7 @@ studies = { toy = "toy" }
 at = { queue = "{queue}" }
 """
     paper = made(tmp_path, more=text, shown=shown)
-    tables = paper.sections[1].tables
-    assert tables is not None
-    (found,) = tables(Toy({"toy": ()}, Path(), quick=False))
+    (found,) = tables_of(paper, 1)
     assert found.columns == ["choice", "T-1"]
     assert found.rows == [["fifo", "?, 2 of 3"], ["none", ""]]
 
@@ -292,8 +312,8 @@ at = { queue = "{queue}" }
 @pytest.mark.parametrize(
     ("old", "new", "match"),
     [
-        ('claim = "T-1"', 'claim = "T-2"', 'no claim "T-2".*T-1'),
-        ("which = [2]", "which = [3]", "T-1 has 2 numbers"),
+        ("T-1 = [2]", "T-2 = [2]", 'no claim "T-2".*T-1'),
+        ("T-1 = [2]", "T-1 = [3]", "T-1 has 2 numbers"),
     ],
 )
 def test_a_conclusion_names_a_claim_and_numbers_that_there_are(
@@ -338,7 +358,7 @@ def test_a_looked_up_referee_is_the_same_number() -> None:
         at_least=0,
         referee=Number(lookup="kernel"),
     )
-    [part] = written.parts(sources(named={"kernel": KERNEL}), [number])
+    [part] = parts(sources(named={"kernel": KERNEL}), [number])
     assert part.referee == 42
 
 
@@ -348,7 +368,7 @@ def test_the_same_measure_of_other_runs_is_taken_away_without_pairs() -> None:
     study = number.model_copy(update={"minus": other.model_copy(update={"study": "toy"})})
     found, one = (
         sources().interval(study),
-        sources().interval(other.like(study, ("of", "study")), {"rate": "1Mbit"}),
+        sources().interval(like(other, study, ("of", "study")), {"rate": "1Mbit"}),
     )
     assert found is not None and one is not None and one.half_width is not None
     assert found.mean == -10
@@ -367,7 +387,7 @@ def test_what_was_not_run_leaves_no_number() -> None:
     number = Allowed(
         what="", study="toy", of="got", take="least", at_least=0, over={"rate": ["9Mbit"]}
     )
-    assert written.parts(sources(quick=True), [number]) == []
+    assert parts(sources(quick=True), [number]) == []
 
 
 def test_a_negative_factor_keeps_the_ends_in_order() -> None:
@@ -386,9 +406,10 @@ def test_a_negative_factor_keeps_the_ends_in_order() -> None:
 def test_a_function_asks_what_a_claim_comes_to_under_another_choice(tmp_path: Path) -> None:
     paper = """
 title = "Toy"
-[[study]]
-name = "toy"
-quick = { replications = 2 }
+study = [
+    { name = "toy", quick = { replications = 2 } },
+    { name = "other", quick = { replications = 2 } },
+]
 [[section]]
 heading = "Choices"
 studies = ["toy"]
@@ -418,24 +439,21 @@ number = [
         (tmp_path / name).write_text(text)
     heads = ("citation", "setup", "statistics", "found")
     (tmp_path / "words.md").write_text("".join(f"# {each}\n\nText.\n\n" for each in heads))
-    [section] = written.read(tmp_path, module).sections
-    assert section.tables is not None
-    [table] = section.tables(Toy({"toy": ()}, Path(), quick=False))
+    [table] = tables_of(read(tmp_path, module), 0)
     assert table.rows == [["toy", "1"]]
 
 
 def test_a_conclusion_may_rest_on_several_claims(tmp_path: Path) -> None:
-    claims = CLAIMS.replace('claim = "T-1"\nwhich = [2]\n', "").replace(
+    claims = CLAIMS.replace("claims = { T-1 = [2] }\n", "").replace(
         "[[conclusion]]",
         """[[claim]]
 id = "T-2"
 words = "two"
 number = [{ what = "codel", study = "toy", of = "got", at = { queue = "codel" }, at_least = 0 }]
 [[conclusion]]
-claim = { "T-1" = [2], "T-2" = [] }""",
+claims = { T-1 = [2], T-2 = [] }""",
     )
-    paper, data = made(tmp_path, claims, shown=shown), Toy({"toy": ()}, Path(), quick=False)
-    assert [part.what for part in paper.conclusions[0].judge(data)] == ["exact", "codel"]
+    assert whats(made(tmp_path, claims, shown=shown)) == ["exact", "codel"]
 
 
 def test_a_function_gives_the_diagrams_of_each_combination(tmp_path: Path) -> None:
@@ -443,14 +461,14 @@ def test_a_function_gives_the_diagrams_of_each_combination(tmp_path: Path) -> No
 [[figure]]
 number = "2"
 caption = "Two"
-panel = [{ call = "drawn", for = { queue = ["fifo", "codel"] } }]
+panel = [{ call = "titled", for = { queue = ["fifo", "codel"] } }]
 """
 
-    def drawn(_: Sources, queue: str) -> list[Panel]:
+    def titled(_: Sources, queue: str) -> list[Panel]:
         return [Panel(queue, "", "", [])]
 
-    paper = made(tmp_path, more=text, shown=shown, drawn=drawn)
-    panels = paper.figures[1].panels(Toy({"toy": ()}, Path(), quick=False))
+    paper = made(tmp_path, more=text, shown=shown, titled=titled)
+    panels = drawn.panels(paper.sources(toy()), paper.file.figure[1])
     assert [each.title for each in panels] == ["fifo", "codel"]
 
 
@@ -467,7 +485,55 @@ of = "got"
 at = { queue = "{of}" }
 for = { rate = ["1Mbit", "2Mbit", "3Mbit"] }
 """
-    tables = made(tmp_path, more=text, shown=shown).sections[1].tables
-    assert tables is not None
-    (found,) = tables(Toy({"toy": ()}, Path(), quick=True))
+    (found,) = tables_of(made(tmp_path, more=text, shown=shown), 1, quick=True)
     assert found.columns == ["1Mbit", "2Mbit"]
+
+
+def test_diagrams_take_over_what_their_figure_says(tmp_path: Path) -> None:
+    text = """
+[[figure]]
+number = "2"
+caption = "Two"
+study = "toy"
+along = "rate"
+x = "rate, Mbit/s"
+x_log = true
+y = "got"
+
+[[figure.panel]]
+[[figure.panel.curve]]
+label = "fifo"
+of = "got"
+at = { queue = "fifo" }
+x_scale = "1e-6 * {n}"
+for = { n = [2] }
+
+[[figure.panel]]
+x = "mine"
+x_log = false
+curve = [{ label = "none", x = [1], y = [2] }]
+"""
+    paper = made(tmp_path, more=text, shown=shown)
+    own, other = drawn.panels(paper.sources(toy()), paper.file.figure[1])
+    assert (own.x_label, own.y_label, own.x_log) == ("rate, Mbit/s", "got", True)
+    assert list(own.series[0].x) == [2, 4]
+    assert (other.x_label, other.y_label, other.x_log) == ("mine", "got", False)
+
+
+def test_a_name_with_variables_stands_for_every_study_of_its_form(tmp_path: Path) -> None:
+    claims = """
+[[claim]]
+id = "T-1"
+words = "one"
+study = "to{last}"
+number = [{ of = "got", at_least = 0 }, { study = "{any}", of = "got", at_least = 0 }]
+
+[[claim]]
+id = "T-2"
+words = "two"
+studies = ["toy"]
+number = [{ study = "{any}", of = "got", at_least = 0 }]
+"""
+    paper = made(tmp_path, claims, shown=shown)
+    assert paper.studies_of(paper.claims.claim[0]) == ["toy", "other"]
+    assert paper.studies_of(paper.claims.claim[1]) == ["toy"]

@@ -13,7 +13,7 @@ import pytest
 
 from forebay._reference.files import Template
 from forebay.explore import stories
-from forebay.papers import library, record
+from forebay.papers import library, verdicts
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -70,7 +70,7 @@ def cores() -> list[str]:
 
 def conclusions() -> list[str]:
     kept = [library.kept(key) for key in SYSTEMS]
-    held = [record.inside(each["conclusions"]) for each in kept if each is not None]
+    held = [verdicts.inside(each["conclusions"]) for each in kept if each is not None]
     good, of = (sum(each[key] for each in held) for key in ("good", "of"))
     return [f"{good} of the {of} conclusions of the five papers"]
 

@@ -161,8 +161,8 @@ def test_the_examples_of_studies_are_right(tmp_path: Path) -> None:
         (["--for", "gate", "link.reverse.queue.codel.target"], ["standing delay"]),
         (["--for", "gate", "io.inside.netns"], ["namespace"]),
         (["--for", "gate", "link.box.aspq.trickle"], ["frozen sender"]),
-        (["--for", "paper", "claims.judge"], ["function", "range"]),
-        (["--for", "paper", "figures.panels.series.stated"], ["true or false", "stars"]),
+        (["--for", "paper", "claim.number.at_least"], ["number", "Least value"]),
+        (["--for", "paper", "figure.panel.curve.stated"], ["true or false", "stars"]),
     ],
 )
 def test_explain_prints_a_field(words: list[str], parts: list[str]) -> None:

@@ -28,85 +28,178 @@ name = "mean_packets" # as a column of the table
 path = "traffic.bulk.flows"
 values = [1]
 """
+WORDS = """\
+# citation
+
+Nobody, *Nothing*.
+
+# found
+
+Codel's queue is {codel:.1f} packets.
+
+# setup
+
+Two flows.
+
+# statistics
+
+As many as it takes.
+
+# More
+
+Words.
+"""
 PAPER = """\
-from forebay.papers import (
-    Claim, Conclusion, Figure, NotTestable, Panel, Paper, Part, Quick, Region, Section, Series,
-    Statement, StudyFile, Table, exactly,
-)
+title = "A toy"
 
-from .keys import KEY
+[[study]]
+name = "rates"
+quick = { replications = 3 }
+
+[[study]]
+name = "time"
+quick = { replications = 1 }
+tables = ["queue", "flows"]
+
+[measure]
+queue = "queues.up.mean_packets"
+
+[said]
+codel = { study = "rates", of = "queue", at = { rate = "5Mbit", discipline = "codel" } }
+
+[[figure]]
+number = "1"
+caption = "Over rates"
+study = "rates"
+
+[[figure.panel]]
+title = "Queue"
+x = "rate, Mbit/s"
+along = "rate"
+y = "packets"
+curve = [
+    { label = "codel", of = "queue", at = { discipline = "codel" }, x_scale = 1e-6 },
+    { label = "stated", x = [2], y = [3], stated = true },
+]
+
+[[figure.panel]]
+call = "trade_off"
+
+[[figure]]
+number = "2"
+caption = "Over time"
+note = "A note."
+studies = ["time"]
+panel = [{ call = "over_time" }]
+
+[[figure]]
+number = "3"
+caption = "Calculated"
+
+[[figure.panel]]
+x = "x"
+y = "y"
+curve = [
+    { label = "line", x = [1, 2, 3], y = [1, 4, 9] },
+    { label = "bars", x = ["a"], y = [2], style = "bars" },
+]
+
+[[section]]
+heading = "More"
+
+[[section.table]]
+study = "rates"
+rows = [{ a = "1" }]
+head = { a = "{a}" }
+column = [{ head = "b", of = "queue", at = { rate = "5Mbit", discipline = "fifo" } }]
+
+[[section.statement]]
+words = "Codel's queue is shorter."
+claims = { T-1 = [] }
+
+[[section.statement]]
+words = "Two and two are {four:.0f}."
+said = { four = { value = "2 + 2" } }
+number = [{ what = "2 + 2", value = SUM, exactly = 4 }]
+"""
+CLAIMS = """\
+[[claim]]
+id = "T-1"
+words = "shorter"
+study = "rates"
+
+[[claim.number]]
+what = "codel - fifo"
+paper = "shorter"
+of = "queue"
+at = { rate = "5Mbit", discipline = "codel" }
+less = { discipline = "fifo" }
+at_most = 0
+unit = "packets"
+
+[[claim]]
+id = "T-2"
+words = "longer"
+study = "rates"
+reason = "REASON"
+
+[[claim.number]]
+what = "codel - fifo"
+paper = "longer"
+of = "queue"
+at = { rate = "5Mbit", discipline = "codel" }
+less = { discipline = "fifo" }
+at_least = 0
+
+[[claim]]
+id = "T-3"
+words = "a sum"
+number = [
+    { what = "2 + 2", paper = "4", value = 4, within = [3, 5], stated = 5, referee = 4.5 },
+    { what = "3 + 3", paper = "6", value = 6, exactly = 6 },
+]
+
+[[claim]]
+id = "T-4"
+words = "a kernel"
+not_testable = "needs a kernel"
+
+[[conclusion]]
+words = "Codel shortens queues."
+claims = { T-1 = [] }
+
+[[conclusion]]
+words = "Codel lengthens queues."
+claims = { T-2 = [] }
+
+[[hypothesis]]
+id = "H-1"
+words = "our own"
+study = "rates"
+
+[[hypothesis.number]]
+of = "queue"
+at = { rate = "5Mbit", discipline = "codel" }
+less = { discipline = "fifo" }
+at_most = 0
+"""
+MEASURES = """\
+from forebay.papers import Panel, Region, Series
 
 
-def over_rates(data):
-    found = [data.interval("rates", KEY, {"rate": rate, "discipline": "codel"})
-             for rate in ("2Mbit", "5Mbit")]
-    regions = data.study("rates").regions(KEY, "links.up.utilization").iter_rows(named=True)
-    return [
-        Panel("Queue", "rate, Mbit/s", "packets", [
-            Series("codel", [2, 5], [each.mean for each in found],
-                   [each.low for each in found], [each.high for each in found]),
-            Series("stated", [2], [3.0], stated=True)]),
-        Panel("Trade-off", "packets", "utilization", regions=[
-            Region(f"{row['discipline']} {row['rate']}",
-                   *(row[name] for name in ("x", "y", "xx", "xy", "yy"))) for row in regions]),
-    ]
+def trade_off(sources):
+    found = sources.data.study("rates").regions("queues.up.mean_packets", "links.up.utilization")
+    regions = [Region(f"{row['discipline']} {row['rate']}",
+                      *(row[name] for name in ("x", "y", "xx", "xy", "yy")))
+               for row in found.iter_rows(named=True)]
+    return [Panel("Trade-off", "packets", "utilization", regions=regions)]
 
 
-def over_time(data):
-    table = data.table("time", "queue")
-    one = table.filter(replication=1)
+def over_time(sources):
+    one = sources.data.table("time", "queue").filter(replication=1)
     return [Panel("One run", "s", "packets", [
         Series("fifo", one["time_s"].to_list(), one["queue.mean_packets"].to_list(),
                style="steps")])]
-
-
-def shorter(data):
-    found = data.difference("rates", KEY, {"rate": "5Mbit", "discipline": "codel"},
-                            {"rate": "5Mbit", "discipline": "fifo"})
-    return [Part("codel - fifo", "shorter", found, high=0.0, unit="packets")]
-
-
-def longer(data):
-    return [Part(part.what, "longer", part.found, low=0.0) for part in shorter(data)]
-
-
-PAPER = Paper(
-    title="A toy",
-    citation="Nobody, *Nothing*.",
-    setup="Two flows.",
-    statistics="As many as it takes.",
-    studies=(
-        StudyFile("rates", "rates.toml",
-              Quick(2, set={"duration": "2s"}, axes={"rate": ["5Mbit"]}) if QUICK else Quick(3)),
-        StudyFile("time", "time.toml", Quick(1), tables=("queue", "flows")),
-    ),
-    figures=(
-        Figure("1", "Over rates", over_rates, ("rates",)),
-        Figure("2", "Over time", over_time, ("time",), note="A note."),
-        Figure("3", "Calculated", lambda data: [Panel("", "x", "y", [
-            Series("line", [1, 2, 3], [1, 4, 9]), Series("bars", ["a"], [2.0], style="bars")])]),
-    ),
-    claims=(
-        Claim("T-1", "shorter", shorter, ("rates",)),
-        Claim("T-2", "longer", longer, ("rates",), reason=REASON),
-        Claim("T-3", "a sum", lambda data: [
-            Part("2 + 2", "4", exactly(4), 3, 5, stated=5.0, referee=4.5),
-            Part("3 + 3", "6", exactly(6), 6, 6)]),
-        Claim("T-4", "a kernel", lambda data: NotTestable("needs a kernel")),
-    ),
-    found=lambda data: f"Codel's queue is {over_rates(data)[0].series[0].y[-1]:.1f} packets.",
-    conclusions=(
-        Conclusion("Codel shortens queues.", shorter, ("rates",)),
-        Conclusion("Codel lengthens queues.", longer, ("rates",)),
-    ),
-    hypotheses=(Claim("H-1", "our own", shorter, ("rates",)),),
-    sections=(Section("More", "Words.", lambda data: [Table(["a", "b"], [[1, data.interval(
-        "rates", KEY, {"rate": "5Mbit", "discipline": "fifo"})]])], ("rates",), (
-            Statement("Codel's queue is shorter.", shorter),
-            Statement(lambda data: "Two and two are " + "four.",
-                      lambda data: [Part("2 + 2", "", exactly(SUM), 4, 4)]),
-        )),),
-)
 """
 
 
@@ -115,11 +208,17 @@ def write(
 ) -> Path:
     """Write the paper "toy" to a library of papers."""
     home = library / "toy"
-    home.mkdir(parents=True, exist_ok=True)
-    (home / "base.toml").write_text(BASE)
-    (home / "keys.py").write_text('KEY = "queues.up.mean_packets"\n')
-    (home / "rates.toml").write_text(STUDY)
-    (home / "time.toml").write_text(SERIES)
-    head = f"REASON = {reason!r}\nQUICK = {quick}\nSUM = {total}\n"
-    (home / "paper.py").write_text(head + PAPER)
+    (home / "studies").mkdir(parents=True, exist_ok=True)
+    shorter = '{ replications = 2, set = { duration = "2s" }, axes = { rate = ["5Mbit"] } }'
+    paper = PAPER.replace("SUM", str(total))
+    for name, text in {
+        "studies/base.toml": BASE,
+        "studies/rates.toml": STUDY,
+        "studies/time.toml": SERIES,
+        "paper.toml": paper.replace("{ replications = 3 }", shorter) if quick else paper,
+        "claims.toml": CLAIMS.replace("REASON", reason),
+        "measures.py": MEASURES,
+        "words.md": WORDS,
+    }.items():
+        (home / name).write_text(text)
     return home

@@ -119,7 +119,7 @@ def run_(
         forebay paper run ./my-copy-of-cp-aqm --quick
     """
     with friendly():
-        from forebay.papers import library, record, run  # and matplotlib, which takes its time
+        from forebay.papers import library, run, verdicts  # and matplotlib, which takes its time
 
         if page and (quick or figure is not None or set_):
             raise ScenarioError("--page keeps full results; leave out --quick, --figure and --set")
@@ -154,29 +154,38 @@ def run_(
             say(f"Figures: {folder / 'images'}")
             if figure is None:
                 say(f"Page: {written or folder / f'{key}.md'}")
-        if not (quick or set_) and (record.unexplained(found) or record.unsupported(found)):
+        if not (quick or set_) and (verdicts.unexplained(found) or verdicts.unsupported(found)):
             raise typer.Exit(UNEXPLAINED)
 
 
 @app.command("page", cls=Command)
 def page_(
-    key: Key, out: Annotated[Path | None, out_option("Folder for the page.", "docs/papers")] = None
+    keys: Annotated[
+        list[str] | None,
+        argument(
+            "KEY...",
+            "The papers (see forebay paper list); all unless given.",
+            completes=complete.papers,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, out_option("Folder for the full pages and their figures.", "none")
+    ] = None,
 ) -> None:
-    """Write a paper's page from the results kept with it, without runs.
+    """Write the pages of papers from the results kept with them, without runs.
 
-    If texts in the paper's folder have changed, the results take them over.
+    With --out, these are the full pages, with figures. Without it, the short pages in docs/papers
+    are written again, and the results take over texts of the papers' folders that have changed.
 
     Examples:
         forebay paper page cp-aqm --out /tmp
     """
     with friendly():
-        from forebay.papers import library, page, record, run
+        from forebay.papers import library, page, run
 
-        found = library.kept(key)
-        if found is None:
-            raise ScenarioError(f"{key} has no full results yet; forebay paper run {key} --page")
-        found = record.retold(library.load(key), found)
-        print(run.keep(found) if out is None else page.write(found, out))
+        for key in keys or library.names():
+            found = run.retold(key)
+            print(run.keep(found) if out is None else page.write(found, out))
 
 
 def _of(counted: Mapping[str, int] | None) -> str:
@@ -184,39 +193,35 @@ def _of(counted: Mapping[str, int] | None) -> str:
 
 
 def _state(key: str) -> dict[str, Any]:
-    from forebay.papers import library, record
+    from forebay.papers import library, verdicts
 
-    paper, found, home = library.load(key), library.kept(key), library.folder_of(key)
+    found, home = library.kept(key), library.folder_of(key)
     if found is None:
-        return {"paper": key, "title": paper.title, "claims": None, "state": "not run in full"}
-    now = record.hashes({each.name: library.read(each, home, False) for each in paper.studies})
-    then = {study["name"]: study["hash"] for study in found["studies"]}
+        title = library.title(key)
+        return {"paper": key, "title": title, "claims": None, "state": "not run in full"}
     state = f"forebay {found['version']}"
-    if any(now.get(name) != was for name, was in then.items()) or set(now) != {
-        *then,
-        *found.get("missing", []),
-    }:
+    if library.digest(home) != found["files"]:
         state += ", its studies have changed since"
-    unfinished = [study["name"] for study in found["studies"] if not study.get("complete", True)]
-    if unfinished := [*unfinished, *found.get("missing", [])]:
+    unfinished = [study["name"] for study in found["studies"] if not study["complete"]]
+    if unfinished := [*unfinished, *found["missing"]]:
         state += f", not finished: {', '.join(unfinished)}"
-    if missing := record.unexplained(found):
+    if missing := verdicts.unexplained(found):
         state += f", unexplained: {', '.join(missing)}"
-    if failing := record.unsupported(found):
+    if failing := verdicts.unsupported(found):
         state += f", {len(failing)} sentences of its discussion not borne out"
     return {
         "paper": key,
-        "title": paper.title,
-        "conclusions": record.inside(found.get("conclusions", [])),
-        "numbers": record.inside(record.numbers(found)),
-        "claims": record.counts(found),
+        "title": found["title"],
+        "conclusions": verdicts.inside(found["conclusions"]),
+        "numbers": verdicts.inside(verdicts.numbers(found)),
+        "claims": verdicts.counts(found),
         "judged": found["claims"],
         "state": state,
     }
 
 
 def _print(found: Mapping[str, Any]) -> None:
-    from forebay.papers import record
+    from forebay.papers import verdicts
     from forebay.papers.page import between
     from forebay.report.table import cell
 
@@ -242,14 +247,14 @@ def _print(found: Mapping[str, Any]) -> None:
             table.add_row(what, escape(part["paper"]), ours, between(part), part["verdict"])
         console.print(table)
     console.print()
-    counts = ", ".join(f"{count} {name}" for name, count in record.counts(found).items())
+    counts = ", ".join(f"{count} {name}" for name, count in verdicts.counts(found).items())
     if not found["claims"]:
         counts = "No claim is judged by these runs"
     console.print(f"{counts}; {found['cpu_seconds']:.0f} s of processor time.")
     if found["quick"]:
         console.print("A quick run: too few replications to judge by.", style="yellow")
         return
-    for name in record.unexplained(found):
+    for name in verdicts.unexplained(found):
         console.print(f"{name} differs, and no reason is given", style="bold red")
-    for words in record.unsupported(found):
+    for words in verdicts.unsupported(found):
         console.print(f"Not borne out: {escape(words)}", style="bold red")

@@ -1,40 +1,46 @@
-"""Reproductions of papers: declared as data, run by the sweep engine, judged by intervals.
+"""Reproductions of papers: files of data, run by the sweep engine, judged by intervals.
 
-`docs/papers/README.md` explains how one is written; `forebay paper list` shows them all.
+`docs/papers/README.md` explains how one is written; `forebay paper list` shows them all. What a
+paper's `measures.py` needs is here.
 """
 
-from forebay.papers.data import Data
-from forebay.papers.declare import (
-    Claim,
-    Conclusion,
-    Figure,
-    Paper,
-    Quick,
-    Section,
-    Statement,
-    StudyFile,
-    Table,
-)
-from forebay.papers.judge import NotTestable, Part, exactly
-from forebay.papers.numbers import Sources
-from forebay.report.panel import Panel, Region, Series
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from forebay.papers.intervals import exactly
+    from forebay.papers.judge import Part
+    from forebay.papers.numbers import Number, Setting, Sources
+    from forebay.papers.tables import Table
+    from forebay.papers.variables import Values
+    from forebay.report.panel import Panel, Region, Series
 
 __all__ = [
-    "Claim",
-    "Conclusion",
-    "Data",
-    "Figure",
-    "NotTestable",
+    "Number",
     "Panel",
-    "Paper",
     "Part",
-    "Quick",
     "Region",
-    "Section",
     "Series",
+    "Setting",
     "Sources",
-    "Statement",
-    "StudyFile",
     "Table",
+    "Values",
     "exactly",
 ]
+
+_HOMES = {
+    "papers.intervals": ("exactly",),
+    "papers.judge": ("Part",),
+    "papers.numbers": ("Number", "Setting", "Sources"),
+    "papers.tables": ("Table",),
+    "papers.variables": ("Values",),
+    "report.panel": ("Panel", "Region", "Series"),
+}
+
+
+def __getattr__(name: str) -> object:
+    # Tables and diagrams need libraries that take a second; a list of papers does not.
+    from importlib import import_module
+
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"forebay.{home}"), name)
+    raise AttributeError(f"module 'forebay.papers' has no attribute {name!r}")

@@ -6,6 +6,7 @@ The docstrings of the fields are docs/reference/paper.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -13,7 +14,8 @@ from pydantic import Field
 from forebay import _written
 from forebay._engine import ScenarioError
 from forebay.judge import Bounds
-from forebay.papers.numbers import Factors, Number
+from forebay.papers.numbers import Number
+from forebay.papers.variables import Factors
 from forebay.report.panel import Style
 
 
@@ -100,30 +102,27 @@ class Allowed(Number):
         Raises:
             ScenarioError: no bounds are given, or several.
         """
+        ways: dict[str, Callable[[Any], Bounds]] = {
+            "within": lambda ends: Bounds(*ends),
+            "exactly": lambda value: Bounds(value, value),
+            "more_than": lambda share: Bounds(low=math.floor(share * points) + 1),
+            "no_more_than": lambda share: Bounds(0, math.floor(share * points)),
+            "printed": Bounds.printed,
+            "slack": lambda slack: Bounds.within(self._stated, slack),
+            "share": lambda share: Bounds.within(self._stated, abs(share * self._stated)),
+        }
         given = [
-            found
-            for found in (
-                None if self.within is None else Bounds(*self.within),
-                None if self.at_least is None and self.at_most is None else Bounds(
-                    -math.inf if self.at_least is None else self.at_least,
-                    math.inf if self.at_most is None else self.at_most,
-                ),
-                None if self.exactly is None else Bounds(self.exactly, self.exactly),
-                Bounds(points, points) if self.every else None,
-                None
-                if self.more_than is None
-                else Bounds(math.floor(self.more_than * points) + 1, math.inf),
-                None
-                if self.no_more_than is None
-                else Bounds(0, math.floor(self.no_more_than * points)),
-                None if self.printed is None else Bounds.printed(self.printed),
-                None if self.slack is None else Bounds.within(self._stated, self.slack),
-                None
-                if self.share is None
-                else Bounds.within(self._stated, abs(self.share * self._stated)),
+            bounds(value)
+            for name, bounds in ways.items()
+            if (value := getattr(self, name)) is not None
+        ]
+        if self.every:
+            given.append(Bounds(points, points))
+        low, high = self.at_least, self.at_most
+        if low is not None or high is not None:
+            given.append(
+                Bounds(-math.inf if low is None else low, math.inf if high is None else high)
             )
-            if found is not None
-        ]  # fmt: skip
         if len(given) != 1:
             raise ScenarioError(
                 f'"{self.what}": give one of within, at_least and at_most, exactly, every, '
@@ -149,6 +148,8 @@ class ClaimTable(_written.Table):
     """The study of its numbers, unless they name one."""
     number: list[Allowed] = Field(default_factory=list)
     """The numbers, each with the range that the words allow."""
+    studies: list[str] = Field(default_factory=list)
+    """Studies that it needs, if variables name them and it does not need all of that form."""
     not_testable: str = ""
     """Why no run can decide it, in place of numbers."""
     reason: str = ""
@@ -170,11 +171,11 @@ class StatementTable(_written.Table):
     """The study of its numbers, unless they name one."""
     number: list[Allowed] = Field(default_factory=list)
     """What it rests on."""
-    claim: str | dict[str, list[int]] = ""
-    """A claim on whose numbers it also rests; or several, each with those numbers of it that are
-    meant, counted from 1."""
-    which: list[int] = Field(default_factory=list)
-    """Those of the one claim's numbers; all unless given."""
+    studies: list[str] = Field(default_factory=list)
+    """Studies that it needs, if variables name them and it does not need all of that form."""
+    claims: dict[str, list[int]] = Field(default_factory=dict)
+    """Claims on whose numbers it also rests, each with those of its numbers that are meant, counted
+    from 1; all if none is given."""
     said: dict[str, Said] = Field(default_factory=dict)
     """The numbers that it quotes, by name."""
 
@@ -202,8 +203,9 @@ class Curve(Number):
     x: list[Any] | str | None = None
     """Its values, or the variable in braces that holds them; all that were run, in order, unless
     given. Names make bars."""
-    x_scale: float = 1.0
-    """Factor of `x` in base units (bit/s, bytes, seconds) or plain numbers."""
+    x_scale: float | str = 1.0
+    """Factor of `x` in base units (bit/s, bytes, seconds) or plain numbers, or an expression of
+    variables in braces."""
     x_is: str = ""
     """A measure or expression that is the place on the axis, in place of the value itself, or the
     variable in braces that holds it."""
@@ -220,11 +222,9 @@ class Curve(Number):
     """How it is drawn."""
 
 
-class PanelTable(_written.Table):
-    """One diagram, or one for each combination of some variables."""
+class Axes(_written.Table):
+    """What a figure may say of all its diagrams."""
 
-    title: str = ""
-    """Heading; may hold variables in braces."""
     x: str = ""
     """Quantity and unit of the horizontal axis."""
     y: str = ""
@@ -235,10 +235,6 @@ class PanelTable(_written.Table):
     """What lies along the horizontal axis of its curves, unless they name it."""
     x_is: str = ""
     """The place on the axis of its curves, unless they name it."""
-    for_: Annotated[Factors | None, Field(alias="for")] = None
-    """A diagram for each combination."""
-    curve: list[Curve] = Field(default_factory=list)
-    """Curves, points or bars."""
     x_range: list[float] | None = None
     """Ends of the axis; chosen from the points unless given."""
     y_range: list[float] | str | None = None
@@ -250,12 +246,26 @@ class PanelTable(_written.Table):
     """Whether the axis is logarithmic."""
     ordered: bool = False
     """Whether the curves are steps of one parameter, to be coloured from dark to light."""
+
+
+class PanelTable(Axes):
+    """One diagram, or one for each combination of some variables.
+
+    What it does not say of its axes, the figure says.
+    """
+
+    title: str = ""
+    """Heading; may hold variables in braces."""
+    for_: Annotated[Factors | None, Field(alias="for")] = None
+    """A diagram for each combination."""
+    curve: list[Curve] = Field(default_factory=list)
+    """Curves, points or bars."""
     call: str = ""
     """A function of `measures.py` that gives the diagrams (a sequence of `Panel`) instead, of the
     variables of each combination."""
 
 
-class FigureTable(_written.Table):
+class FigureTable(Axes):
     """A figure of the paper, in its axes, variants and units."""
 
     number: str
@@ -265,7 +275,7 @@ class FigureTable(_written.Table):
     note: str = ""
     """What to look for, or how it departs from the paper's."""
     studies: list[str] = Field(default_factory=list)
-    """Studies that it needs beyond those that its curves name."""
+    """Studies that its functions need, or that variables name."""
     panel: list[PanelTable]
     """Its diagrams."""
 
@@ -324,7 +334,7 @@ class SectionTable(_written.Table):
     heading: str
     """Its heading; the text under the same heading of `words.md` is its text."""
     studies: list[str] = Field(default_factory=list)
-    """Studies that it needs beyond those that its tables name, such as those that rows name."""
+    """Studies that functions of its tables need, or that variables name."""
     table: list[TableTable] = Field(default_factory=list)
     """Its tables."""
     statement: list[StatementTable] = Field(default_factory=list)

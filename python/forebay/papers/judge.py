@@ -1,25 +1,15 @@
-"""Verdicts: where a measured interval lies, beside what a claim allows.
+"""Verdicts on a claim: its numbers, each beside the range that the paper's words allow.
 
-A claim comes to a list of parts: a number with its 95 % interval, and the range that the paper's
-words allow. A part is
-
-- `reproduced` if the whole interval lies in the range,
-- `differs` if the whole interval lies outside,
-- `not testable` if the interval has an end on either side, or is not known: more runs are needed.
-
-A claim differs if any part does, and is reproduced if every part is.
+A claim differs if any of its numbers does, and is reproduced if every one is.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from forebay.stats import Interval, inside
-
-Verdict = Literal["reproduced", "differs", "not testable"]
+from forebay.judge import PAPER, Bounds, Judgement, worst
+from forebay.stats import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +22,8 @@ class Part:
     """What the paper says of it."""
     found: Interval | None
     """Mean and 95 % interval, in `unit`; none if it could not be measured."""
-    low: float = -math.inf
-    """Least value that the paper's words allow."""
-    high: float = math.inf
-    """Greatest value that they allow."""
+    bounds: Bounds
+    """The values that the paper's words allow."""
     unit: str = ""
     """Unit of the numbers, for the page."""
     stated: float | None = None
@@ -44,35 +32,25 @@ class Part:
     """What the authors' own program or another that was matched to it gives, in `unit`."""
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> str:
         """Where the interval lies."""
-        lies = inside(self.found, self.low, self.high)
-        if lies is None:
-            return "not testable"
-        return "reproduced" if lies else "differs"
+        return PAPER[Judgement(self.found, self.bounds).standing]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the interval surely lies in the range."""
+        return self.verdict == "reproduced"
 
 
-@dataclass(frozen=True, slots=True)
-class NotTestable:
-    """A claim that no run can decide, and why."""
-
-    why: str
-
-
-def exactly(value: float) -> Interval:
-    """A number without chance: a count over all runs, or a calculation."""
-    return Interval(float(value), 0.0, 0)
-
-
-def verdict_of(parts: Sequence[Part]) -> Verdict:
+def verdict_of(parts: Sequence[Part]) -> str:
     """The verdict of a claim from those of its parts.
 
     Raises:
         ValueError: there are no parts.
     """
-    if not parts:
-        raise ValueError("a claim without parts has no verdict")
-    verdicts = {part.verdict for part in parts}
-    if "differs" in verdicts:
-        return "differs"
-    return "not testable" if "not testable" in verdicts else "reproduced"
+    return PAPER[worst(Judgement(part.found, part.bounds).standing for part in parts)]
+
+
+def in_range(parts: Sequence[Part]) -> int:
+    """How many numbers surely lie in range."""
+    return sum(part.holds for part in parts)

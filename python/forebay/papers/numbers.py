@@ -7,13 +7,12 @@ come to. Where no such form can say it, it calls a function of the paper's `meas
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import Parameter, signature
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import polars as pl
 from pydantic import Field
@@ -22,22 +21,21 @@ from forebay import _written, stats
 from forebay._engine import ScenarioError
 from forebay.judge import Bounds, Judgement, Standing
 from forebay.papers.data import Data, Where
-from forebay.papers.judge import Part, exactly
-from forebay.papers.points import surely
-from forebay.stats import Interval, Span
+from forebay.papers.intervals import (
+    apart,
+    exactly,
+    means,
+    paired,
+    percent,
+    quotient,
+    scaled,
+    span,
+    surely,
+)
+from forebay.papers.judge import Part
+from forebay.papers.variables import DECIMAL, Factors, Values, all_filled, amount, filled, known
+from forebay.stats import Interval
 
-Values = Mapping[str, Any]
-"""Variables by name."""
-Factors = dict[str, Any] | list[dict[str, Any]] | str
-"""Rows of variables: a list of them, or the name of some in `[rows]`, or of a file of the paper
-such as `table.csv`, or every combination of the values of some variables.
-
-A combination names for each variable a value, a list of values, or "all": the values of a column
-that were run. A list may also hold tables, which give several variables at once. `rows` names rows
-(or several of them) to combine with, and `call` a function of `measures.py` that gives some. What
-has a variable twice is kept if both values are equal: so rows are chosen, and get more variables. A
-text that is a variable in braces is its value. In a quick run, and where claims are judged under
-another choice, what was not run is left out."""
 Call = Callable[..., Any]
 """A function of `measures.py`: it is given the paper's `Sources`, what `at` says, and the variables
 that it has parameters for. It returns an `Interval`, none if nothing was measured, or a text."""
@@ -77,7 +75,7 @@ class Number(_written.Table):
     many of the steps from one to the next it rises or falls, run by run, counted likewise."""
     than: float = 0.0
     """What `above` and `below` compare with, before `scale`."""
-    ends: list[float] = Field(default_factory=lambda: [-math.inf, math.inf])
+    ends: list[float] = Field(default_factory=list)
     """What `between` compares with, before `scale`."""
     scale: float = 1.0
     """Factor, such as 100 for a share in percent."""
@@ -94,10 +92,20 @@ class Number(_written.Table):
     value: float | str | None = None
     """A number that is calculated by hand or stated, or an expression of variables in braces."""
 
-    def like(self, other: Number, names: Sequence[str]) -> Number:
-        """This number with some fields of another, unless it gives them itself."""
-        own = {name: getattr(other, name) for name in names if name not in self.model_fields_set}
-        return self.model_copy(update=own)
+
+Given = TypeVar("Given", bound=_written.Table)
+
+
+def like(table: Given, other: _written.Table, names: Sequence[str]) -> Given:
+    """A table with some fields of another, unless it gives them itself."""
+    own = {name: getattr(other, name) for name in names if name not in table.model_fields_set}
+    return table.model_copy(update=own)
+
+
+def within(number: Given, study: str) -> Given:
+    """A number in the study of the table around it, unless it names one."""
+    own = getattr(number, "study", "")
+    return number if own or not study else number.model_copy(update={"study": study})
 
 
 @dataclass(frozen=True)
@@ -158,55 +166,53 @@ class Sources:
             return exactly(number.scale * sum(self._sum(number, each) for each in points))
         if number.take == "mean":
             runs = [self._one(number, each) for each in points]
-            return stats.interval([number.scale * mean for mean in _means(runs)])
+            return stats.interval([number.scale * mean for mean in means(runs)])
+        sign = 1 if number.take in ("above", "rises") else -1
         if number.take in ("above", "below"):
-            sign = 1 if number.take == "above" else -1
-            found = [self._point(number, each, less=number.than) for each in points]
-            return surely([each for each in found if each is not None], sign)
+            return surely([self._point(number, each, less=number.than) for each in points], sign)
         if number.take in ("rises", "falls"):
-            sign = 1 if number.take == "rises" else -1
-            runs = [self._one(number, each) for each in points]
-            steps = [
-                _paired(after, before, lambda a, b: a - b, (points[at + 1], points[at]))
-                for at, (before, after) in enumerate(pairwise(runs))
-            ]
-            differences = [stats.interval(list(step.values())) for step in steps]
-            return surely([each for each in differences if each is not None], sign)
+            return surely(self._steps(number, points), sign)
         if number.take == "between":
             bounds = Bounds(*number.ends)
             lie = [Judgement(self._point(number, each), bounds).standing for each in points]
             return exactly(lie.count(Standing.INSIDE))
         if number.take is None:
             raise ScenarioError("over needs take: what the points come to")
+        every = [self._point(number, each, scale=number.scale) for each in points]
+        measured = [each for each in every if each is not None]
+        if not measured or number.take == "span":
+            return span(measured) if measured else None
         pick = min if number.take == "least" else max
-        each_mean = [self._point(number, each, scale=number.scale) for each in points]
-        measured = [each for each in each_mean if each is not None]
-        if not measured:
-            return None
-        if number.take == "span":
-            low, high = (end(each.mean for each in measured) for end in (min, max))
-            return Span((low + high) / 2, (high - low) / 2, measured[0].samples, low, high)
         return pick(measured, key=lambda each: each.mean)
+
+    def _steps(self, number: Number, points: Sequence[Values]) -> list[Interval | None]:
+        """Differences from one point to the next, run by run."""
+        runs = [self._one(number, each) for each in points]
+        found = []
+        for at, (before, after) in enumerate(pairwise(runs)):
+            step = paired(after, before, lambda a, b: a - b, (points[at + 1], points[at]))
+            found.append(stats.interval(list(step.values())))
+        return found
 
     def _point(
         self, number: Number, values: Values, *, less: float = 0.0, scale: float = 1.0
     ) -> Interval | None:
         """The number at one point, from which `less` is taken, then times `scale`."""
         if number.call:
-            return _scaled(self.told(number.call, values, number.at), scale, less)
+            return scaled(self.told(number.call, values, number.at), scale, less)
         if number.lookup:
-            return _scaled(self._looked_up(number, values), scale, less)
+            return scaled(self._looked_up(number, values), scale, less)
         samples = self._one(number, values).values()
         found = stats.interval([scale * (v - less) for v in samples])
         if number.minus is None or found is None:
             return found
-        other = number.minus.like(number, ("of",))
-        taken = self.interval(other, {**values, **_filled(number.at, values)})
-        return None if taken is None else _apart(found, taken, scale)
+        other = like(number.minus, number, ("of",))
+        taken = self.interval(other, {**values, **all_filled(number.at, values)})
+        return None if taken is None else apart(found, taken, scale)
 
     def _looked_up(self, number: Number, values: Values) -> Interval | None:
         """A number of named rows, as it is."""
-        at = {**values, **_filled(number.at, values)}
+        at = {**values, **all_filled(number.at, values)}
         rows = [
             row
             for row in self._listed(number.lookup, number, values)
@@ -264,25 +270,32 @@ class Sources:
                 raise ScenarioError(f'the rows "{factors}" are made of themselves')
             return self._listed(self.named[factors], number, values, (*within, factors))
         found: list[dict[str, Any]] = [{}]
-        for name, given in _each(_known(factors, values)):
-            if name == "rows":
-                steps = self._listed(given, number, values, within)
-            elif name == "call":
-                steps = self.told(given, values)
-            elif given == "all":
-                steps = [{name: each} for each in self._all(number, name, values)]
-            else:
-                listed = given if isinstance(given, list) else [given]
-                steps = [each if isinstance(each, dict) else {name: each} for each in listed]
-            found = [
-                {**row, **step}
-                for row in found
-                for step in (_known(each, {**row, **values}) for each in steps)
-                if all(row.get(variable, value) == value for variable, value in step.items())
-            ]
-            if not found:
-                raise ScenarioError(f"no row agrees with {name} = {given}")
+        for name, given in known(factors, values).items():
+            for one in given if name == "rows" and isinstance(given, list) else [given]:
+                steps = self._given(name, one, number, values, within)
+                found = [
+                    {**row, **step}
+                    for row in found
+                    for step in (known(each, {**row, **values}) for each in steps)
+                    if all(row.get(variable, value) == value for variable, value in step.items())
+                ]
+                if not found:
+                    raise ScenarioError(f"no row agrees with {name} = {one}")
         return found
+
+    def _given(
+        self, name: str, given: Any, number: Number, values: Values, within: tuple[str, ...]
+    ) -> list[dict[str, Any]]:
+        """The rows that one entry of a combination gives."""
+        if name == "rows":
+            return self._listed(given, number, values, within)
+        if name == "call":
+            rows: list[dict[str, Any]] = self.told(given, values)
+            return rows
+        if given == "all":
+            return [{name: each} for each in self._all(number, name, values)]
+        listed = given if isinstance(given, list) else [given]
+        return [each if isinstance(each, dict) else {name: each} for each in listed]
 
     def _run(self, number: Number, values: Values) -> bool:
         """Whether some run is at the point."""
@@ -350,14 +363,14 @@ class Sources:
         if number.less is None:
             return found
         other = self._compared(number, values, number.less)
-        return _paired(found, other, lambda a, b: a - b, (values, number.less))
+        return paired(found, other, lambda a, b: a - b, (values, number.less))
 
     def _compared(self, number: Number, values: Values, changed: Values) -> dict[int, float]:
         found = self._samples(number, values, changed)
-        for against, combine in ((number.times, _quotient), (number.change, _percent)):
+        for against, combine in ((number.times, quotient), (number.change, percent)):
             if against is not None:
                 other = self._samples(number, values, {**changed, **against})
-                found = _paired(found, other, combine, (values, against))
+                found = paired(found, other, combine, (values, against))
         return found
 
     def _samples(self, number: Number, values: Values, changed: Values) -> dict[int, float]:
@@ -384,7 +397,7 @@ class Sources:
         if text in columns:
             return pl.col(text)
         try:
-            found = pl.sql_expr(_DECIMAL.sub(r"\1e0", _FUNCTION.sub(_expanded, text)))
+            found = pl.sql_expr(DECIMAL.sub(r"\1e0", _FUNCTION.sub(_expanded, text)))
         except pl.exceptions.PolarsError as error:
             raise ScenarioError(f'study "{study}": "{of}" is not understood: {error}') from None
         for name in found.meta.root_names():
@@ -426,8 +439,6 @@ class Sources:
 
 
 _NAMED = re.compile(r"@([\w-]+)")
-_DECIMAL = re.compile(r"(?<![\w.\"])(\d+\.\d+)(?![\w.\"])")
-"""A number that SQL would take for a decimal of few digits."""
 _FUNCTION = re.compile(r"\b(loss|delay)\(([^()]*)\)")
 
 
@@ -444,115 +455,3 @@ def _expanded(match: re.Match[str]) -> str:
         f'"classes.{each}.delivered" * "classes.{each}.mean_delay_ms"' for each in classes
     )
     return f"(({weighted}) / {total('delivered')})"
-
-
-def filled(text: Any, values: Values) -> Any:
-    """A text with its variables; anything else, and a lone variable's value, as it is.
-
-    Raises:
-        ScenarioError: it names a variable that there is not.
-    """
-    if not isinstance(text, str) or "{" not in text:
-        return text
-    if (alone := _ALONE.fullmatch(text)) and alone[1] in values:
-        return values[alone[1]]
-    try:
-        return text.format_map(values)
-    except (KeyError, IndexError) as error:
-        raise ScenarioError(f'"{text}" names {error}, which is not given') from None
-    except (ValueError, TypeError, AttributeError) as error:
-        raise ScenarioError(f'"{text}": {error}') from None
-
-
-def amount(written: float | str | None, values: Values) -> float | None:
-    """A number, or an expression of numbers and variables in braces; none if a lone one has none.
-
-    Raises:
-        ScenarioError: it is not understood, or names a variable that there is not.
-    """
-    found = filled(written, values)
-    if not isinstance(found, str):
-        return None if found is None else float(found)
-    try:
-        return float(pl.select(pl.sql_expr(_DECIMAL.sub(r"\1e0", found))).item())
-    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
-        raise ScenarioError(f'"{found}" is not a number: {error}') from None
-
-
-def _each(factors: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Names and what is given for them; each of several named rows by itself."""
-    for name, given in factors.items():
-        if name == "rows" and isinstance(given, list):
-            yield from ((name, each) for each in given)
-        else:
-            yield name, given
-
-
-_ALONE = re.compile(r"\{([^{}]+)\}")
-"""A lone variable, which may be a column of any name."""
-
-
-def _known(row: Values, values: Values) -> dict[str, Any]:
-    """A row with the values of the variables that it names."""
-    found = dict(row)
-    for name, text in row.items():
-        if isinstance(text, str) and (alone := _ALONE.fullmatch(text)) and alone[1] in values:
-            found[name] = values[alone[1]]
-    return found
-
-
-def _filled(table: Values, values: Values) -> dict[str, Any]:
-    return {name: filled(v, values) for name, v in table.items()}
-
-
-def _apart(found: Interval, taken: Interval, scale: float) -> Interval:
-    """The difference of two independent means, of which the second is still to be scaled."""
-    width = math.hypot(found.half_width or 0.0, scale * (taken.half_width or 0.0))
-    return Interval(found.mean - scale * taken.mean, width, min(found.samples, taken.samples))
-
-
-def _paired(
-    first: Mapping[int, float],
-    second: Mapping[int, float],
-    combine: Callable[[float, float], float | None],
-    points: Sequence[Values],
-) -> dict[int, float]:
-    """Two measures together, replication by replication.
-
-    Raises:
-        ScenarioError: no replication has both.
-    """
-    pairs = {run: combine(value, second[run]) for run, value in first.items() if run in second}
-    found = {run: value for run, value in pairs.items() if value is not None}
-    if not found:
-        one, other = map(dict, points)
-        raise ScenarioError(f"no replication has both {one} and {other}")
-    return found
-
-
-def _percent(now: float, before: float) -> float | None:
-    return 100 * (now / before - 1) if before else None
-
-
-def _quotient(above: float, below: float) -> float | None:
-    return above / below if below else None
-
-
-def _means(runs: Sequence[Mapping[int, float]]) -> list[float]:
-    """The mean over several points, within each replication that any has."""
-    known = sorted({run for each in runs for run in each})
-    return [
-        math.fsum(found) / len(found)
-        for found in ([each[run] for each in runs if run in each] for run in known)
-    ]
-
-
-def _scaled(found: Interval | None, scale: float, less: float = 0.0) -> Interval | None:
-    if found is None or (scale == 1.0 and not less):
-        return found
-    half = None if found.half_width is None else abs(scale) * found.half_width
-    mean = scale * (found.mean - less)
-    if isinstance(found, Span):
-        low, high = sorted((scale * (found.low - less), scale * (found.high - less)))
-        return Span(mean, half, found.samples, low, high)
-    return Interval(mean, half, found.samples)

@@ -1,14 +1,15 @@
-"""A paper's page, from the record of a run: figures beside the paper's words, and each claim."""
+"""A paper's pages, from the record of a run: a short one, and a full one with figures."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from forebay import _disk
-from forebay.papers import record
+from forebay.judge import PAPER, STANDARD
+from forebay.papers import verdicts
 from forebay.report import chart, markdown
 from forebay.report.page import Block, Bullets, Figure, Heading, Section, Table, Text
 from forebay.report.panel import read
@@ -19,10 +20,19 @@ IMAGES = "images"
 
 
 def write(found: Mapping[str, Any], folder: Path) -> Path:
-    """Write the page and its images to `folder`; returns the page."""
+    """Write the full page and its images to `folder`; returns the page."""
     draw_all(found, folder)
+    return _write(folder, found, blocks(found))
+
+
+def write_short(found: Mapping[str, Any], folder: Path) -> Path:
+    """Write the page without images to `folder`: what was found; returns the page."""
+    return _write(folder, found, short(found))
+
+
+def _write(folder: Path, found: Mapping[str, Any], made: Iterable[Block]) -> Path:
     path = folder / f"{found['paper']}.md"
-    _disk.write(path, text(found))
+    _disk.write(path, text(made))
     return path
 
 
@@ -39,18 +49,38 @@ def image(found: Mapping[str, Any], figure: Mapping[str, Any]) -> str:
     return f"{IMAGES}/{found['paper']}-{figure['number'].lower().replace(' ', '-')}.svg"
 
 
-def text(found: Mapping[str, Any]) -> str:
-    """The page in Markdown."""
-    return f"{markdown.render(blocks(found))}\n"
+def text(made: Iterable[Block]) -> str:
+    """A page in Markdown."""
+    return f"{markdown.render(made)}\n"
 
 
-def blocks(found: Mapping[str, Any]) -> Iterator[Block]:
-    """The page: what was found, the figures, the differences, then everything else."""
+def _head(found: Mapping[str, Any]) -> Iterator[Block]:
     yield Heading(found["title"], 1)
     yield Text(found["citation"])
     if found["quick"]:
         yield Text("**A quick run: too few replications to judge by.**")
-    opening = [Text(found.get("found", "")), *_summary(found), *_numbers(found)]
+
+
+def short(found: Mapping[str, Any]) -> Iterator[Block]:
+    """The page in short: what was found, the verdicts, and why some differ."""
+    yield from _head(found)
+    rows = [[each["id"], each["verdict"], each["words"]] for each in found["hypotheses"]]
+    ours = [_table(["hypothesis of ours", "verdict", "in words"], rows)] if rows else []
+    yield Section("What was found", [Text(found["found"]), *_summary(found, _id), *ours])
+    judged = (*found["claims"], *found["hypotheses"])
+    why = [f"**{each['id']}:** {each['reason']}" for each in judged if each["reason"]]
+    if why:
+        yield Section("Why claims differ, or cannot be tested", [Bullets(why)])
+    headings = [each["heading"] for each in found["sections"]]
+    yield Section(
+        "Everything else", [Text(_ELSEWHERE.format(paper=found["paper"])), Bullets(headings)]
+    )
+
+
+def blocks(found: Mapping[str, Any]) -> Iterator[Block]:
+    """The page: what was found, the figures, the differences, then everything else."""
+    yield from _head(found)
+    opening = [Text(found["found"]), *_summary(found, _named), *_numbers(found)]
     yield Section("What was found", opening)
     if found["figures"]:
         yield Section(
@@ -59,8 +89,10 @@ def blocks(found: Mapping[str, Any]) -> Iterator[Block]:
     if found["claims"]:
         more = [block for each in filter(_more, found["claims"]) for block in _claim(each)]
         yield Section("Claims", [Text(_RULE), *more])
-    if hypotheses := found.get("hypotheses"):
-        ours = [block for each in hypotheses for block in _claim(each, f"> {each['words']}")]
+    if found["hypotheses"]:
+        ours = [
+            block for each in found["hypotheses"] for block in _claim(each, f"> {each['words']}")
+        ]
         yield Section("Our own hypotheses", [Text(_OURS), *ours])
     yield Section("Setup", [Text(found["setup"])])
     yield Section("Statistics", [Text(found["statistics"]), *_studies(found), Text(_made(found))])
@@ -79,8 +111,8 @@ def _figure(found: Mapping[str, Any], figure: Mapping[str, Any]) -> Iterator[Blo
 
 def _section(section: Mapping[str, Any]) -> Iterator[Block]:
     yield Text(section["text"])
-    if statements := section.get("statements"):
-        yield Bullets([_statement(each) for each in statements])
+    if section["statements"]:
+        yield Bullets([_statement(each) for each in section["statements"]])
     for each in section["tables"]:
         if each["heading"]:
             yield Heading(each["heading"])
@@ -99,7 +131,7 @@ def _claim(claim: Mapping[str, Any], words: str = "") -> Iterator[Block]:
     """
     yield Heading(f"{claim['id']}: {claim['verdict']}")
     yield Text(words)
-    own = [part for part in claim["parts"] if part.get("stated") is None]
+    own = [part for part in claim["parts"] if part["stated"] is None]
     if own and claim["verdict"] == "reproduced":
         yield Text(f"{_evidence(own)}.")
     elif own:
@@ -108,6 +140,11 @@ def _claim(claim: Mapping[str, Any], words: str = "") -> Iterator[Block]:
         yield Text(f"{'Why' if claim['verdict'] == 'differs' else 'Note'}: {claim['reason']}")
 
 
+_ELSEWHERE = (
+    "The full page has every number with its interval, the setup, the statistics and the figures. "
+    "It is the paper's page of the website. `forebay paper page {paper} --out DIR` writes it. It "
+    "also has:"
+)
 _OURS = (
     "These hypotheses are ours and not the authors'. They are judged in the same way, but not "
     "counted among the claims."
@@ -166,24 +203,24 @@ def _quoted(part: Mapping[str, Any]) -> str:
     return f"{part['what'].rstrip(':')}: {value}" + (f" ({span})" if span else "")
 
 
-def _summary(found: Mapping[str, Any]) -> Iterator[Block]:
+def _summary(found: Mapping[str, Any], called: Callable[[Any], str]) -> Iterator[Block]:
     """What the authors conclude, and the claims, each with its verdict."""
-    if conclusions := found.get("conclusions"):
-        holds = {"reproduced": "holds", "differs": "does not hold", "not testable": "open"}
+    if found["conclusions"]:
+        holds = {PAPER[standing]: word for standing, word in STANDARD.items()}
         rows = [
             [each["words"], holds[each["verdict"]], _evidence(each["parts"])]
-            for each in conclusions
+            for each in found["conclusions"]
         ]
         yield _table(["what the authors conclude", "verdict", "numbers"], rows)
     rows = [
-        [_named(claim), claim["verdict"], _inside(claim), claim["words"]]
+        [called(claim), claim["verdict"], _inside(claim), claim["words"]]
         for claim in found["claims"]
     ]
     if rows:
         plural = {"differs": "differ"}
         said = ", ".join(
             f"{count} {verdict if count == 1 else plural.get(verdict, verdict)}"
-            for verdict, count in record.counts(found).items()
+            for verdict, count in verdicts.counts(found).items()
             if count
         )
         yield Text(f"{len(rows)} claims: {said}.")
@@ -192,11 +229,16 @@ def _summary(found: Mapping[str, Any]) -> Iterator[Block]:
 
 def _more(claim: Mapping[str, Any]) -> bool:
     """Whether there is more to say of a claim than the tables of claims and numbers do."""
-    return bool(claim["reason"]) or any(part.get("stated") is None for part in claim["parts"])
+    return bool(claim["reason"]) or any(part["stated"] is None for part in claim["parts"])
+
+
+def _id(claim: Mapping[str, Any]) -> str:
+    return str(claim["id"])
 
 
 def _named(claim: Mapping[str, Any]) -> str:
-    return f"[{claim['id']}](#{_anchor(claim)})" if _more(claim) else str(claim["id"])
+    """A claim's id, as a link to what more is said of it."""
+    return f"[{claim['id']}](#{_anchor(claim)})" if _more(claim) else _id(claim)
 
 
 def _inside(claim: Mapping[str, Any]) -> str:
@@ -207,7 +249,7 @@ def _inside(claim: Mapping[str, Any]) -> str:
 
 def _numbers(found: Mapping[str, Any]) -> list[Block]:
     """Every number that the paper states, beside ours and a referee's."""
-    stated = record.numbers(found)
+    stated = verdicts.numbers(found)
     if not stated:
         return []
     good = sum(part["verdict"] == "reproduced" for part in stated)
@@ -215,7 +257,7 @@ def _numbers(found: Mapping[str, Any]) -> list[Block]:
     for part in stated:
         unit = f" {part['unit']}" if part["unit"] else ""
         paper = f"{cell(part['stated'])}{unit} ({_range(part['allowed'], '')})"
-        row = [part["claim"], part["what"], paper, _measured(part), cell(part.get("referee"))]
+        row = [part["claim"], part["what"], paper, _measured(part), cell(part["referee"])]
         rows.append([*row, part["verdict"] + _error(part)])
     head = [
         "claim",
@@ -226,7 +268,7 @@ def _numbers(found: Mapping[str, Any]) -> list[Block]:
         "verdict, relative error",
     ]
     told = f"Numbers that the paper states: {good} of {len(stated)} are in range."
-    if all(part.get("referee") is None for part in stated):
+    if all(part["referee"] is None for part in stated):
         at = head.index("referee")
         head, rows = head[:at] + head[at + 1 :], [row[:at] + row[at + 1 :] for row in rows]
     return [Text(told), _table(head, rows)]
@@ -257,14 +299,14 @@ def _studies(found: Mapping[str, Any]) -> Iterator[Block]:
             study["points"],
             _span(study["fewest"], study["most"])
             + (f", {study['rule']}" if study["rule"].startswith("until") else "")
-            + ("" if study.get("complete", True) else "; **not finished**"),
+            + ("" if study["complete"] else "; **not finished**"),
             study["seeds"][0],
         ]
         for study in found["studies"]
     ]
     if rows:
         yield _table(["study", "about", "points", "runs per point", "first seed"], rows)
-        if found.get("missing", []):
+        if found["missing"]:
             names = ", ".join(f"`{name}`" for name in found["missing"])
             yield Text(f"These studies have not been run yet, and are left out below: {names}.")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from forebay.papers.judge import exactly
-from forebay.papers.numbers import Number, Sources, Values
+from forebay.papers.intervals import exactly
+from forebay.papers.numbers import Number, Sources
+from forebay.papers.variables import Values
 from forebay.stats import Interval, prediction
 
 

@@ -14,9 +14,13 @@ from typing import Any
 
 from forebay import _engine
 from forebay._engine import ScenarioError
+from forebay.papers import drawn, library, tables
+from forebay.papers.claims import parts, told
 from forebay.papers.data import Data, NotRun
-from forebay.papers.declare import Claim, Conclusion, Figure, Paper, Section, Statement
-from forebay.papers.judge import NotTestable, Part, Verdict, verdict_of
+from forebay.papers.files import ClaimTable, FigureTable, SectionTable, StatementTable
+from forebay.papers.judge import Part, verdict_of
+from forebay.papers.numbers import Sources
+from forebay.papers.paper import Asking, Paper
 from forebay.report.panel import plain
 from forebay.sweep import Study
 
@@ -49,49 +53,50 @@ def record(
         cpu_seconds: processor time that the runs took.
         figure: the only figure that is wanted, if there is one.
     """
+    file, judged, sources = paper.file, paper.claims, paper.sources(data)
 
-    def missing(each: Figure | Claim | Conclusion | Section) -> list[str]:
-        return [name for name in each.studies if name not in studies]
+    def missing(asking: Asking) -> list[str]:
+        return [name for name in paper.studies_of(asking) if name not in studies]
 
+    def verdicts(asked: Sequence[ClaimTable]) -> list[dict[str, Any]]:
+        return [
+            _claim(paper, each, sources, missing(each))
+            for each in asked
+            if figure is None or not missing(each)
+        ]
+
+    whole = figure is None
+    complete = set(studies) == {each.name for each in file.study}
     found: dict[str, Any] = {
         "forebay paper": FORMAT,
         "paper": key,
-        "title": paper.title,
-        "citation": paper.citation,
+        "title": file.title,
+        "citation": paper.text("citation"),
         "version": _engine.version,
         "command": command,
         "quick": data.quick,
+        "files": library.digest(paper.home),
         "cpu_seconds": cpu_seconds,
-        "setup": paper.setup,
-        "statistics": paper.statistics,
+        "setup": paper.text("setup"),
+        "statistics": paper.text("statistics"),
         "studies": [_study(name, study, data) for name, study in studies.items()],
         "missing": [each.name for each in paper.needed(figure) if each.name not in studies],
-        "claims": [
-            _claim(each, data, missing(each))
-            for each in paper.claims
-            if figure is None or not missing(each)
-        ],
-        "hypotheses": [
-            _claim(each, data, missing(each))
-            for each in paper.hypotheses
-            if figure is None or not missing(each)
-        ],
+        "claims": verdicts(judged.claim),
+        "hypotheses": verdicts(judged.hypothesis),
         "figures": [
-            _figure(each, data)
-            for each in paper.figures
+            _figure(each, sources)
+            for each in file.figure
             if figure in (None, each.number) and not missing(each)
         ],
         "sections": [
-            _section(each, data) for each in paper.sections if figure is None and not missing(each)
+            _section(paper, each, sources) for each in file.section if whole and not missing(each)
         ],
         "conclusions": [
-            _conclusion(each, data)
-            for each in paper.conclusions
-            if figure is None and not missing(each)
+            _statement(paper, each, sources)
+            for each in judged.conclusion
+            if whole and not missing(each)
         ],
-        "found": _found(paper, data)
-        if set(studies) == {each.name for each in paper.studies}
-        else "",
+        "found": _found(paper, sources) if complete else "",
     }
     plain: dict[str, Any] = _plain(found)
     return plain
@@ -100,99 +105,53 @@ def record(
 def retold(paper: Paper, found: Mapping[str, Any]) -> dict[str, Any]:
     """A record with the texts of the paper's folder as they are now.
 
-    Texts that are functions of the results stay as they are.
+    Texts that quote results stay as they are.
     """
-    judged = {each.id: each for each in (*paper.claims, *paper.hypotheses)}
-    figures = {each.number: each for each in paper.figures}
-    sections = {each.heading: each for each in paper.sections}
+    file, judged = paper.file, (*paper.claims.claim, *paper.claims.hypothesis)
+    by_id = {each.id: each for each in judged}
+    figures = {each.number: each for each in file.figure}
+    sections = {each.heading: each for each in file.section}
     return dict(found) | {
-        "title": paper.title,
-        "citation": paper.citation,
-        "setup": paper.setup,
-        "statistics": paper.statistics,
-        "found": paper.found if found["found"] and isinstance(paper.found, str) else found["found"],
-        "claims": [_retold_claim(judged[each["id"]], each) for each in found["claims"]],
-        "hypotheses": [
-            _retold_claim(judged[each["id"]], each) for each in found.get("hypotheses", ())
-        ],
+        "title": file.title,
+        "citation": paper.text("citation"),
+        "setup": paper.text("setup"),
+        "statistics": paper.text("statistics"),
+        "found": found["found"] if file.said or not found["found"] else paper.text("found"),
+        "claims": [_retold_claim(by_id[each["id"]], each) for each in found["claims"]],
+        "hypotheses": [_retold_claim(by_id[each["id"]], each) for each in found["hypotheses"]],
         "figures": [
             each
             | {"caption": figures[each["number"]].caption, "note": figures[each["number"]].note}
             for each in found["figures"]
         ],
         "sections": [
-            _retold_section(sections[each["heading"]], each) for each in found["sections"]
+            _retold_section(paper, sections[each["heading"]], each) for each in found["sections"]
+        ],
+        "conclusions": [
+            {**each, "words": now.words}
+            for each, now in zip(found["conclusions"], paper.claims.conclusion, strict=True)
         ],
     }
 
 
-def _retold_claim(claim: Claim, found: Mapping[str, Any]) -> dict[str, Any]:
-    told = dict(found) | {"words": claim.words}
-    if found["verdict"] == "differs" and isinstance(claim.reason, str):
-        told["reason"] = claim.reason
-    return told
+def _retold_claim(claim: ClaimTable, found: Mapping[str, Any]) -> dict[str, Any]:
+    now = dict(found) | {"words": claim.words}
+    if found["verdict"] == "differs" and not claim.said:
+        now["reason"] = claim.reason
+    return now
 
 
-def _retold_section(section: Section, found: Mapping[str, Any]) -> dict[str, Any]:
-    said = zip(section.statements, found.get("statements", ()), strict=True)
+def _retold_section(
+    paper: Paper, section: SectionTable, found: Mapping[str, Any]
+) -> dict[str, Any]:
+    said = zip(section.statement, found["statements"], strict=True)
     return dict(found) | {
-        "text": section.text,
+        "text": paper.words.get(section.heading, ""),
         "statements": [
-            each | {"words": statement.words} if isinstance(statement.words, str) else each
+            each if statement.said else {**each, "words": statement.words}
             for statement, each in said
         ],
     }
-
-
-def hashes(studies: Mapping[str, Study]) -> dict[str, str]:
-    """What tells whether a record belongs to the studies as they are now."""
-    return {name: study.hash[:16] for name, study in studies.items()}
-
-
-def counts(found: Mapping[str, Any]) -> dict[Verdict, int]:
-    """Claims of each verdict."""
-    verdicts: tuple[Verdict, ...] = ("reproduced", "differs", "not testable")
-    return {
-        verdict: sum(claim["verdict"] == verdict for claim in found["claims"])
-        for verdict in verdicts
-    }
-
-
-def inside(judged: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """How many of conclusions or numbers hold (`good`), and of how many (`of`)."""
-    return {
-        "good": sum(each["verdict"] == "reproduced" for each in judged),
-        "of": len(judged),
-    }
-
-
-def numbers(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Every number that the paper states, with its claim's id."""
-    return [
-        {"claim": claim["id"], **part}
-        for claim in found["claims"]
-        for part in claim["parts"]
-        if part.get("stated") is not None
-    ]
-
-
-def unexplained(found: Mapping[str, Any]) -> list[str]:
-    """Claims and hypotheses that differ, and nobody says why."""
-    return [
-        claim["id"]
-        for claim in (*found["claims"], *found.get("hypotheses", ()))
-        if claim["verdict"] == "differs" and not claim["reason"]
-    ]
-
-
-def unsupported(found: Mapping[str, Any]) -> list[str]:
-    """Sentences of the discussion that the numbers do not bear out."""
-    return [
-        statement["words"]
-        for section in found["sections"]
-        for statement in section.get("statements", [])
-        if statement["verdict"] != "reproduced"
-    ]
 
 
 def _study(name: str, study: Study, data: Data) -> dict[str, Any]:
@@ -218,9 +177,9 @@ def _study(name: str, study: Study, data: Data) -> dict[str, Any]:
     }
 
 
-def _figure(figure: Figure, data: Data) -> dict[str, Any]:
+def _figure(figure: FigureTable, sources: Sources) -> dict[str, Any]:
     with _named(f"figure {figure.number}"):
-        panels = figure.panels(data)
+        panels = drawn.panels(sources, figure)
     return {
         "number": figure.number,
         "caption": figure.caption,
@@ -229,59 +188,48 @@ def _figure(figure: Figure, data: Data) -> dict[str, Any]:
     }
 
 
-def _claim(claim: Claim, data: Data, missing: Sequence[str]) -> dict[str, Any]:
+def _claim(
+    paper: Paper, claim: ClaimTable, sources: Sources, missing: Sequence[str]
+) -> dict[str, Any]:
+    why = f"{', '.join(missing)} has not been run" if missing else claim.not_testable
     with _named(f"claim {claim.id}"):
-        judged = (
-            NotTestable(f"{', '.join(missing)} has not been run") if missing else claim.judge(data)
-        )
-    if isinstance(judged, NotTestable):
-        return {
-            "id": claim.id,
-            "words": claim.words,
-            "verdict": "not testable",
-            "reason": judged.why,
-            "parts": [],
-        }
-    verdict = verdict_of(judged)
-    reason = ""
-    if verdict != "reproduced":
-        reason = _reason(claim, data)
-    if verdict == "not testable":
-        reason = f"{UNDECIDED} {reason}".strip()
+        found = [] if why else parts(sources, paper.numbers(claim))
+        verdict = "not testable" if why else verdict_of(found)
+    reason = why
+    if not why and verdict != "reproduced":
+        reason = _reason(claim, sources)
+        if verdict == "not testable":
+            reason = f"{UNDECIDED} {reason}".strip()
     return {
         "id": claim.id,
         "words": claim.words,
         "verdict": verdict,
         "reason": reason,
-        "parts": [_part(part) for part in judged],
+        "parts": [_part(part) for part in found],
     }
 
 
-def _reason(claim: Claim, data: Data) -> str:
+def _reason(claim: ClaimTable, sources: Sources) -> str:
     """Why a claim differs. This may depend on more studies than the verdict."""
-    if isinstance(claim.reason, str):
-        return claim.reason
     try:
-        return claim.reason(data)
+        return told(sources, claim.reason, claim.said, claim.study)
     except NotRun as error:
         return f"{error}, on which the reason depends."
 
 
-def _found(paper: Paper, data: Data) -> str:
-    if isinstance(paper.found, str):
-        return paper.found
+def _found(paper: Paper, sources: Sources) -> str:
     with _named("found"):
-        return paper.found(data)
+        return told(sources, paper.text("found"), paper.file.said)
 
 
-def _conclusion(conclusion: Conclusion, data: Data) -> dict[str, Any]:
-    with _named(f'conclusion "{conclusion.words}"'):
-        parts = conclusion.judge(data)
-    return {
-        "words": conclusion.words,
-        "verdict": verdict_of(parts),
-        "parts": [_part(part) for part in parts],
-    }
+def _statement(paper: Paper, statement: StatementTable, sources: Sources) -> dict[str, Any]:
+    with _named(f'"{statement.words}"'):
+        found = parts(sources, paper.numbers(statement))
+        return {
+            "words": told(sources, statement.words, statement.said, statement.study),
+            "verdict": verdict_of(found),
+            "parts": [_part(part) for part in found],
+        }
 
 
 def _part(part: Part) -> dict[str, Any]:
@@ -294,31 +242,22 @@ def _part(part: Part) -> dict[str, Any]:
         "low": None if found is None else found.low,
         "high": None if found is None else found.high,
         "runs": None if found is None else found.samples,
-        "allowed": [part.low, part.high],
+        "allowed": [part.bounds.low, part.bounds.high],
         "stated": part.stated,
         "referee": part.referee,
         "verdict": part.verdict,
     }
 
 
-def _section(section: Section, data: Data) -> dict[str, Any]:
+def _section(paper: Paper, section: SectionTable, sources: Sources) -> dict[str, Any]:
     with _named(f'section "{section.heading}"'):
-        tables = section.tables(data) if section.tables is not None else ()
+        made = [one for each in section.table for one in tables.made(paper, sources, each)]
         return {
             "heading": section.heading,
-            "text": section.text,
-            "tables": [dataclasses.asdict(table) for table in tables],
-            "statements": [_statement(each, data) for each in section.statements],
+            "text": paper.words.get(section.heading, ""),
+            "tables": [dataclasses.asdict(table) for table in made],
+            "statements": [_statement(paper, each, sources) for each in section.statement],
         }
-
-
-def _statement(statement: Statement, data: Data) -> dict[str, Any]:
-    parts = statement.parts(data)
-    return {
-        "words": statement.words if isinstance(statement.words, str) else statement.words(data),
-        "verdict": verdict_of(parts),
-        "parts": [_part(part) for part in parts],
-    }
 
 
 def _plain(value: Any) -> Any:

@@ -9,8 +9,9 @@ from typing import Any
 from forebay import _disk, _written
 from forebay._engine import ScenarioError
 from forebay._runs.folder import claim
-from forebay.papers import library, page, record
+from forebay.papers import library, page, record, studies
 from forebay.papers.data import Data
+from forebay.papers.paper import load
 from forebay.sweep import Study, several
 
 
@@ -56,31 +57,30 @@ def run(
         OSError: results could not be kept.
         KeyboardInterrupt: interrupted; every finished run is kept.
     """
-    paper = library.load(key)
-    numbers = [each.number for each in paper.figures]
+    paper = load(key)
+    numbers = [each.number for each in paper.file.figure]
     if figure is not None and figure not in numbers:
         raise ScenarioError(f'{key} has no figure "{figure}"; one of {", ".join(numbers)}')
-    home = library.folder_of(key)
-    studies = {
-        each.name: library.read(each, home, quick, settings) for each in paper.needed(figure)
+    planned = {
+        each.name: studies.read(each, paper.home, quick, settings) for each in paper.needed(figure)
     }
-    made_for: dict[str, Any] = {"paper": home.name, "quick": quick}
+    made_for: dict[str, Any] = {"paper": paper.home.name, "quick": quick}
     if settings:
         made_for["set"] = list(settings)
     claim(folder, "paper.json", made_for, _words)
-    kept = {each.name: each.tables for each in paper.studies}
-    data = Data(kept, folder, quick, paper.columns)
+    kept = {each.name: each.tables for each in paper.file.study}
+    data = Data(kept, folder, quick, paper.file.column)
     if partial:
-        studies = {name: each for name, each in studies.items() if _begun(data, name, folder, each)}
+        planned = {name: each for name, each in planned.items() if _begun(data, name, folder, each)}
     else:
-        several.run(studies, folder, kept, jobs, tell)
+        several.run(planned, folder, kept, jobs, tell)
     found = record.record(
         paper,
-        studies,
+        planned,
         data,
-        key=key if key in library.names() else home.name,
+        key=key if key in library.names() else paper.home.name,
         command=command,
-        cpu_seconds=several.spent(folder, studies),
+        cpu_seconds=several.spent(folder, planned),
         figure=figure,
     )
     if figure is None:
@@ -92,7 +92,7 @@ def run(
 
 
 def keep(found: Mapping[str, Any]) -> Path:
-    """Keep a record with its paper and write the paper's page in docs/papers.
+    """Keep a record with its paper and write the paper's short page in docs/papers.
 
     Raises:
         ScenarioError: this is not a source tree.
@@ -100,7 +100,24 @@ def keep(found: Mapping[str, Any]) -> Path:
     docs = docs_folder()
     key = found["paper"]
     write(library.folder_of(key) / library.RESULTS, found)
-    return page.write(found, docs)
+    return page.write_short(found, docs)
+
+
+def retold(key: str) -> dict[str, Any]:
+    """The results that are kept with a paper, with the texts of its folder as they are now.
+
+    Raises:
+        ScenarioError: it has not been run in full.
+    """
+    found = library.kept(key)
+    if found is None:
+        raise ScenarioError(f"{key} has no full results yet; forebay paper run {key} --page")
+    paper = load(key)
+    told = record.retold(paper, found)
+    now = {each.name: studies.read(each, paper.home, quick=False) for each in paper.file.study}
+    if all(now[each["name"]].hash.startswith(each["hash"]) for each in found["studies"]):
+        told["files"] = library.digest(paper.home)
+    return told
 
 
 def docs_folder() -> Path:

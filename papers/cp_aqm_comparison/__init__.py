@@ -1,1 +1,0 @@
-"""The comparison that the authors of CP-AQM ask for."""
