@@ -46,13 +46,9 @@ def mean_gain(sources: Sources) -> Interval:
 
 def furthest(sources: Sources, study: str, size: bool = False, **choice: Any) -> Interval:
     """The goodput that is furthest from table I, in percent, with its sign or only its size."""
-    rows = sources.rows("table", _goodput({}, study), choice)
-    errors = []
-    for row in rows:
-        found = sources.interval(_goodput({}, study), row)
-        assert found is not None
-        errors.append(100 * (found.mean / row["stated"] - 1))
-    most = max(errors, key=abs)
+    goodput = _goodput({}, study)
+    rows = sources.rows("table", goodput, choice)
+    most = max((100 * (sources.mean(goodput, row) / row["stated"] - 1) for row in rows), key=abs)
     return exactly(abs(most) if size else most)
 
 

@@ -59,12 +59,9 @@ def traffics(sources: Sources) -> list[Values]:
 
 def change(sources: Sources, variant: str, **row: Any) -> Interval:
     """Change of the low flows' goodput against strict priority, in % of its mean there."""
-    less = Number(study="traffics", of=LOW, at={"title": variant}, less={"title": SPQ})
-    before = sources.interval(Number(study="traffics", of=LOW, at={"title": SPQ}), row)
-    assert before is not None
-    found = sources.interval(less.model_copy(update={"scale": 100 / before.mean}), row)
-    assert found is not None
-    return found
+    there = {"title": SPQ}
+    number = Number(study="traffics", of=LOW, at={"title": variant}, less=there, scale=100)
+    return sources.known(number.model_copy(update={"per": Number(at=there)}), row)
 
 
 def effect(sources: Sources, **row: Any) -> Literal["helps", "hurts", "neither"]:
@@ -77,13 +74,9 @@ def effect(sources: Sources, **row: Any) -> Literal["helps", "hurts", "neither"]
 
 def delays(sources: Sources, **row: Any) -> str:
     """The 99th percentile of high priority's delay under strict priority and with a share, ms."""
-    p99 = "classes.high.p99_delay_ms"
-    first, second = (
-        sources.interval(Number(study="traffics", of=p99, at={"title": each}), row)
-        for each in (SPQ, SHARE)
-    )
-    assert first is not None and second is not None
-    return f"{first.mean:.0f} / {second.mean:.0f}"
+    p99 = Number(study="traffics", of="classes.high.p99_delay_ms")
+    first, second = (sources.mean(p99, {**row, "title": each}) for each in (SPQ, SHARE))
+    return f"{first:.0f} / {second:.0f}"
 
 
 def kinds(sources: Sources, does: str = "") -> Interval:

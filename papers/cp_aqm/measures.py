@@ -124,15 +124,6 @@ def full_from(sources: Sources) -> Interval:
     raise AssertionError("no T_c fills the link")
 
 
-def share_of_tail_drop(sources: Sources) -> Interval | None:
-    """Queue of 16 Cubic flows at 5 ms as a share of tail drop's mean, in percent."""
-    at = {"flows": 16, "congestion": "cubic", "delay": "5ms"}
-    tail = sources.interval(Number(study="tail-drop", of="queue", at={**at, "title": "as judged"}))
-    assert tail is not None
-    recommended = {**at, "T_c": "5p", "c_max": 1.2}
-    return sources.interval(Number(study="tcp", of="queue", at=recommended, scale=100 / tail.mean))
-
-
 def apart(sources: Sources, of: str) -> Interval:
     """Greatest distance from the kernel, under tail drop and at T_c = 5, in the measure's unit."""
     places: list[tuple[Number, str]] = [
@@ -145,11 +136,8 @@ def apart(sources: Sources, of: str) -> Interval:
     found = []
     for number, rows in places:
         for each in sources.rows("eight", number, {}):
-            ours = sources.interval(number, each)
-            theirs = sources.interval(Number(lookup=rows, of=of), {**each, **number.at})
-            assert ours is not None
-            assert theirs is not None
-            found.append(abs(ours.mean - theirs.mean))
+            theirs = sources.mean(Number(lookup=rows, of=of), {**each, **number.at})
+            found.append(abs(sources.mean(number, each) - theirs))
     return exactly(max(found))
 
 

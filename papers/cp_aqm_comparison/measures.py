@@ -174,10 +174,8 @@ def shortest_other(sources: Sources) -> list[Values]:
     """At each rate, the other discipline with the shortest queue of unresponsive traffic."""
 
     def mean(setting: str, discipline: str) -> float:
-        found = sources.interval(
-            Number(study=f"udp-{setting}", of="delay", at={"discipline": discipline})
-        )
-        return math.inf if found is None else found.mean
+        delay = Number(study=f"udp-{setting}", of="delay", at={"discipline": discipline})
+        return sources.mean(delay)
 
     return [
         {
@@ -195,8 +193,7 @@ def least_used(sources: Sources, settings: str, of: str = "", unit: str = "") ->
     )
 
     def mean(of: str, discipline: str, row: Values) -> float:
-        found = sources.interval(_number(of, discipline), row)
-        return math.nan if found is None else found.mean
+        return sources.mean(_number(of, discipline), row)
 
     least = min(rows, key=lambda row: mean("used", OURS, row))
     if not of:
@@ -215,9 +212,8 @@ def outcomes(sources: Sources, setting: str, other: str) -> str:
 
 def _outcome(sources: Sources, row: Values, other: str) -> str:
     """What CP-AQM is beside another, by the paired differences of both measures."""
-    delay = sources.interval(_number("delay", other), row)
-    assert delay is not None
-    shorter = _sign(sources.interval(_number("delay", other, OURS), row), SHARE * delay.mean)
+    least = SHARE * sources.mean(_number("delay", other), row)
+    shorter = _sign(sources.interval(_number("delay", other, OURS), row), least)
     more = _sign(sources.interval(_number("used", OURS, other), row), POINT)
     if shorter is None or more is None:
         return "undecided"

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from forebay.papers import Number, Panel, Part, Series, Setting, Sources, exactly
-from forebay.papers.judge import verdict_of
+from forebay.papers.judge import in_range, verdict_of
 from forebay.stats import Interval, interval
 
 ARRIVALS, QUEUE = "drop-arrivals", "drop-from-queue"
@@ -33,15 +33,7 @@ METHODS = {
 
 def mean(sources: Sources, of: str, **at: Any) -> float:
     """Mean of a measure at a point of the main study."""
-    found = sources.interval(Number(study="strategies", of=of, at=at))
-    assert found is not None
-    return found.mean
-
-
-def known(found: Interval | None) -> Interval:
-    """A number that was measured."""
-    assert found is not None
-    return found
+    return sources.mean(Number(study="strategies", of=of, at=at))
 
 
 def added(of: str, scale: float = 1.0, **at: Any) -> Number:
@@ -57,11 +49,9 @@ def rates(sources: Sources) -> Sequence[Mapping[str, Any]]:
 
 def of_largest_gap(sources: Sources, of: str, rate: str) -> Interval:
     """What drop-arrivals adds with Reno, in percent of the largest such difference of means."""
-    gaps = [
-        known(sources.interval(added(of, tcp="reno", **STANDARD), row)) for row in rates(sources)
-    ]
-    largest = max(abs(each.mean) for each in gaps)
-    return known(sources.interval(added(of, 100 / largest, tcp="reno", rate=rate, **STANDARD)))
+    gap = added(of, tcp="reno", **STANDARD)
+    largest = max(abs(sources.mean(gap, row)) for row in rates(sources))
+    return sources.known(gap.model_copy(update={"scale": 100 / largest}), {"rate": rate})
 
 
 def growth(sources: Sources) -> Interval | None:
@@ -108,7 +98,7 @@ def largest_of_sack(sources: Sources) -> Interval:
     """The largest loss of SACK less Reno's with drop-from-queue, of either sign; points."""
     at = {"strategy": QUEUE, "tcp": "sack", **STANDARD}
     gap = Number(study="strategies", of="loss", at=at, less={"tcp": "reno"})
-    found = [known(sources.interval(gap, row)) for row in rates(sources)]
+    found = [sources.known(gap, row) for row in rates(sources)]
     return max(found, key=lambda each: abs(each.mean))
 
 
@@ -117,7 +107,7 @@ def sack_loses_more(sources: Sources) -> str:
     there = under(sources, "round-trips")
     at = {"strategy": ARRIVALS, "tcp": "sack", **STANDARD}
     gap = Number(study="strategies", of="out", at=at, less={"tcp": "reno"})
-    found = [known(there.interval(gap, row)).mean > 0 for row in rates(there)]
+    found = [there.mean(gap, row) > 0 for row in rates(there)]
     return f"{sum(found)} of the {len(found)}"
 
 
@@ -130,18 +120,18 @@ def costs_more(sources: Sources, other: Mapping[str, str]) -> Interval | None:
     return interval([here[run] - there[run] for run in sorted(set(here) & set(there))])
 
 
-def times_from_queue(sources: Sources, tcp: str, rate: str) -> Interval | None:
-    """Average queue with drop-arrivals over the mean with drop-from-queue, gentle WRED."""
-    at = {"tcp": tcp, "rate": rate, "gentle": "true"}
-    base = mean(sources, "average", strategy=QUEUE, **at)
-    at["strategy"] = ARRIVALS
-    return sources.interval(Number(study="strategies", of="average", at=at, scale=1 / base))
+def times_from_queue(sources: Sources, tcp: str) -> float:
+    """Average queue at 5 Mbit/s with drop-arrivals over that with drop-from-queue, gentle WRED."""
+    at = {"tcp": tcp, "rate": "2500kbit", "gentle": "true"}
+    return mean(sources, "average", strategy=ARRIVALS, **at) / mean(
+        sources, "average", strategy=QUEUE, **at
+    )
 
 
 def factors(sources: Sources) -> str:
     """The least and the greatest such factor at 5 Mbit/s under all choices."""
     found = [
-        known(times_from_queue(under(sources, "choices", title), tcp, "2500kbit")).mean
+        times_from_queue(under(sources, "choices", title), tcp)
         for title, tcp in product(titles(sources), ("reno", "sack"))
     ]
     return f"{min(found):.2f} to {max(found):.2f}"
@@ -157,13 +147,6 @@ def needed(sources: Sources) -> Interval:
     return exactly(100 * 2 / 3 * (0.1 + 0.9 * (twice - MAX_TH) / MAX_TH))
 
 
-def relative(sources: Sources) -> Interval | None:
-    """Throughput of SACK that drop-arrivals adds at 5.6 Mbit/s with gentle WRED, in percent."""
-    at = {"rate": "2800kbit", "tcp": "sack", "gentle": "true"}
-    base = mean(sources, "mbits", strategy=QUEUE, **at)
-    return sources.interval(added("mbits", 100 / base, **at))
-
-
 def agreement(sources: Sources, conditioner: str) -> Interval:
     """Of the differences between the strategies that TSW shows, percent that point the same way."""
     signs = []
@@ -173,11 +156,11 @@ def agreement(sources: Sources, conditioner: str) -> Interval:
         ("loss", "out", "mbits", "average"),
     ):
         difference = added(of, rate=rate)
-        there = known(sources.interval(difference, row))
+        there = sources.known(difference, row)
         if there.low is not None and there.high is not None and there.low * there.high > 0:
             at = {**difference.at, "profile.a.kind": conditioner}
             other = difference.model_copy(update={"study": "conditioners", "at": at})
-            signs.append(known(sources.interval(other, row)).mean * there.mean > 0)
+            signs.append(sources.mean(other, row) * there.mean > 0)
     return exactly(100 * sum(signs) / len(signs))
 
 
@@ -197,15 +180,10 @@ def numbers(sources: Sources, claim: str, run: str, title: str = "") -> list[Par
     return found[:4] if claim == "DS-4" else found
 
 
-def good(found: Sequence[Part]) -> int:
-    """How many numbers surely lie in range."""
-    return sum(part.verdict == "reproduced" for part in found)
-
-
 def briefly(sources: Sources, claim: str, run: str, title: str = "") -> str:
     """How many numbers of a claim lie in range; with a mark if nothing is decided."""
     found = numbers(sources, claim, run, title)
-    return f"{good(found)}/{len(found)}" + "?" * (verdict_of(found) == "not testable")
+    return f"{in_range(found)}/{len(found)}" + "?" * (verdict_of(found) == "not testable")
 
 
 def every(sources: Sources, run: str, title: str = "") -> list[Part]:
@@ -216,12 +194,12 @@ def every(sources: Sources, run: str, title: str = "") -> list[Part]:
 def together(sources: Sources, run: str, title: str = "") -> str:
     """How many of them lie in range, and of how many."""
     found = every(sources, run, title)
-    return f"{good(found)}/{len(found)}"
+    return f"{in_range(found)}/{len(found)}"
 
 
-def in_range(sources: Sources, run: str) -> Interval:
+def judged_in_range(sources: Sources, run: str) -> Interval:
     """How many of them lie in range."""
-    return exactly(good(every(sources, run)))
+    return exactly(in_range(every(sources, run)))
 
 
 def judged_numbers(sources: Sources) -> Interval:
@@ -246,7 +224,7 @@ def shape(sources: Sources, run: str, title: str, what: str) -> Any:
     """What drop-arrivals does under a choice: rate and size of the lowest throughput, factor."""
     there = under(sources, run, title)
     if what == "factor":
-        return round(known(times_from_queue(there, "reno", "2500kbit")).mean, 2)
+        return round(times_from_queue(there, "reno"), 2)
     rate, least = lowest(there)
     return rate if what == "rate" else round(least, 2)
 

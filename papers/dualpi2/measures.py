@@ -31,11 +31,6 @@ def in_range_rows(sources: Sources) -> Interval:
 
 def benefit(sources: Sources, **row: Any) -> Interval:
     """What datagrams with ECT(1) deliver, over those that are not ECN-capable."""
-    one, plain = (
-        sources.interval(
-            Number(study="overload", of="classes.udp.goodput_bps", at={"datagrams": each}), row
-        )
-        for each in ("ect1", "not-ect")
-    )
-    assert one is not None and plain is not None
-    return exactly(one.mean / plain.mean)
+    goodput = Number(study="overload", of="classes.udp.goodput_bps")
+    one, plain = (sources.mean(goodput, {**row, "datagrams": d}) for d in ("ect1", "not-ect"))
+    return exactly(one / plain)

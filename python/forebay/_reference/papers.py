@@ -26,10 +26,10 @@ def schema() -> dict[str, Any]:
     whole = _Both.model_json_schema(by_alias=True)
     for given in (Region, Series, Panel, Table):
         setattr(given, "__pydantic_config__", ConfigDict(use_attribute_docstrings=True))  # noqa: B010
-    for table, given in _GIVEN.items():
-        made = TypeAdapter[Any](given).json_schema()
-        whole["$defs"] |= made.pop("$defs", {}) | {given.__name__: made}
+    for table, answer in _GIVEN.items():
+        made = TypeAdapter[Any](answer).json_schema()
+        whole["$defs"] |= made.pop("$defs", {}) | {answer.__name__: made}
         call = whole["$defs"][table]["properties"]["call"]
-        call["items"] = {"$ref": f"#/$defs/{given.__name__}"}
+        call["items"] = {"$ref": f"#/$defs/{answer.__name__}"}
     whole["properties"]["said"]["items"] = {"$ref": "#/$defs/Said"}
     return whole

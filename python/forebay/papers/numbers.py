@@ -82,6 +82,9 @@ class Number(_written.Table):
     minus: Number | None = None
     """Take away the same measure of other runs, without pairs: at the same point unless its `at`
     says otherwise, of another `study`."""
+    per: Number | None = None
+    """Divide by the mean of the same measure of other runs, which is taken as exact: at the same
+    point unless its `at` says otherwise."""
     mean_only: bool = False
     """Whether the mean is taken as exact, without an interval."""
     lookup: str = ""
@@ -155,7 +158,30 @@ class Sources:
         found = self._interval(number, values or {})
         return exactly(found.mean) if number.mean_only and found is not None else found
 
+    def known(self, number: Number, values: Values | None = None) -> Interval:
+        """A number that was measured.
+
+        Raises:
+            ScenarioError: as for `interval`, or it was not.
+        """
+        found = self.interval(number, values)
+        if found is None:
+            raise ScenarioError(f'"{number.of or number.call}" was not measured at {values}')
+        return found
+
+    def mean(self, number: Number, values: Values | None = None) -> float:
+        """The mean of a number that was measured.
+
+        Raises:
+            ScenarioError: as for `known`.
+        """
+        return self.known(number, values).mean
+
     def _interval(self, number: Number, values: Values) -> Interval | None:
+        if number.per is not None:
+            other = like(number.per, number, ("of", "study"))
+            base = self.mean(other, {**values, **all_filled(number.at, values)})
+            number = number.model_copy(update={"scale": number.scale / base, "per": None})
         if number.value is not None:
             value = amount(number.value, values)
             return None if value is None else exactly(number.scale * value)

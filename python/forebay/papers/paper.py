@@ -161,8 +161,9 @@ def _studies(numbers: Sequence[Number], study: str = "") -> Iterator[str]:
     for each in numbers:
         if not each.lookup:
             yield each.study or study
-        if each.minus is not None:
-            yield each.minus.study
+        for other in (each.minus, each.per):
+            if other is not None:
+                yield other.study
 
 
 def _called(asking: Asking) -> str:
