@@ -377,6 +377,17 @@ def test_the_same_measure_of_other_runs_is_taken_away_without_pairs() -> None:
     assert alone == exactly(-10)
 
 
+def test_a_number_is_divided_by_the_mean_of_another() -> None:
+    point = {"rate": "1Mbit", "queue": "codel"}
+    less, per = {"queue": "fifo"}, Number(at={"queue": "fifo"})
+    plain = Number(study="toy", of="got", at=point, less=less, scale=100)
+    whole, found = sources().known(plain), sources().known(plain.model_copy(update={"per": per}))
+    assert (whole.mean, found.mean) == (1000.0, pytest.approx(1000 / 10.5))
+    nothing = Number(lookup="kernel", of="got", at={"queue": "red"})
+    with pytest.raises(ScenarioError, match='"got" was not measured'):
+        sources(named={"kernel": KERNEL}).mean(nothing)
+
+
 @pytest.mark.parametrize(("share", "low"), [(0.5, 2), (0.4, 2), (0.7, 3)])
 def test_a_share_of_the_points_is_asked_for(share: float, low: int) -> None:
     assert Allowed(what="", more_than=share).bounds(3).low == low
