@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
-from forebay import _disk, _written
+from forebay import _disk
 from forebay._engine import ScenarioError
 
 LIBRARY = Path(__file__).parent / "collection"
@@ -44,6 +45,8 @@ def title(key: str) -> str:
     Raises:
         ScenarioError: its file is not understood.
     """
+    from forebay import _written  # and pydantic, which takes its time
+
     return str(_written.load(folder_of(key) / "paper.toml").get("title", ""))
 
 
@@ -54,16 +57,16 @@ def kept(key: str) -> dict[str, Any] | None:
     return found
 
 
+_ELSEWHERE = re.compile(rb'^scenario = "(.*/.*)"', re.MULTILINE)
+"""The scenario of another paper that a study names; to parse all studies takes too long."""
+
+
 def digest(folder: Path) -> str:
     """What tells whether any file of a paper's studies has changed."""
     found = hashlib.sha256()
     for path in sorted((folder / "studies").iterdir()):
-        files = [path]
-        if path.suffix == ".toml":
-            scenario = _written.load(path).get("scenario")
-            if isinstance(scenario, str) and Path(scenario).name != scenario:
-                files.append(path.parent / scenario)  # of another paper
-        for file in files:
+        elsewhere = _ELSEWHERE.findall(path.read_bytes()) if path.suffix == ".toml" else ()
+        for file in (path, *(path.parent / name.decode() for name in elsewhere)):
             content = file.read_bytes()
             found.update(f"{file.name} {len(content)}\n".encode() + content)
     return found.hexdigest()[:16]
