@@ -33,7 +33,7 @@ def main() -> None:
     except SystemExit as end:
         if heard:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-        gone = sys.stdout is not sys.__stdout__  # Typer puts another there when writing fails.
+        gone = sys.stdout is not sys.__stdout__  # Click puts another there when writing fails.
         sys.exit(READER_GONE if gone else flushed(end.code))
 
 

@@ -1,18 +1,16 @@
 from __future__ import annotations
 
-import inspect
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
+import click
 import pytest
-import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
-from forebay._cli import app, tune
+from forebay._cli import ORDER, app, tune
 from forebay.tune.search import Tuning
 
 run = CliRunner().invoke
@@ -122,9 +120,9 @@ def test_schema_is_json() -> None:
 
 
 def helps() -> list[list[str]]:
-    group: Any = typer.main.get_command(app)
     found: list[list[str]] = [[]]
-    for name, command in group.commands.items():
+    for name in ORDER:
+        command = app.get_command(click.Context(app), name)
         found += [
             [name, *inner] for inner in [[], *([x] for x in getattr(command, "commands", {}))]
         ]
@@ -161,6 +159,6 @@ def test_commands_need_no_large_library_before_they_run() -> None:
 
 
 def test_the_amounts_of_tune_are_those_of_a_search() -> None:
-    parameters = inspect.signature(tune.command).parameters
+    defaults = {each.name: each.default for each in tune.command.params}
     for name in ("trials", "replications", "candidates", "verify"):
-        assert parameters[name].default == getattr(Tuning, name)
+        assert defaults[name] == getattr(Tuning, name)

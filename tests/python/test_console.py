@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from rich.table import Table
-from typer.testing import CliRunner
 
 from forebay._cli import app
-from forebay._cli.console import Terminal
+from forebay._cli.drawn import Terminal
 
 PROGRAM = [sys.executable, "-m", "forebay"]
 

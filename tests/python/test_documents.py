@@ -23,12 +23,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
-import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from forebay import _written
-from forebay._cli import app
+from forebay._cli import ORDER, app
 from forebay._cli.help import examples
 from forebay.scenario import plugins
 
@@ -163,6 +163,7 @@ def test_what_a_page_says_works(page: str, tree: Path) -> None:
             raise AssertionError(f"{page}:{block.line}: {error}") from error
 
 
+COMMANDS: dict[str, Any] = {name: app.get_command(click.Context(app), name) for name in ORDER}
 SHORT = {
     "compare": ["-r", "1", "--set", "duration=12s"],
     "run": ["--set", "duration=12s"],
@@ -198,8 +199,7 @@ LONG = {
 def helps() -> dict[str, list[str]]:
     """The examples of each command's help."""
     found = {}
-    group: Any = typer.main.get_command(app)
-    for name, command in group.commands.items():
+    for name, command in COMMANDS.items():
         for inner, each in getattr(command, "commands", {"": command}).items():
             found[f"{name} {inner}".strip()] = examples(each.help)
     return found
@@ -221,14 +221,13 @@ def test_the_examples_of_help_work(command: str, tree: Path) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_in_sentences_exist(page: str) -> None:
     """Code spans such as `forebay kinds NAME`: the command and its options are there."""
-    group: Any = typer.main.get_command(app)
     text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.S | re.M)
     for span in re.findall(r"`((?:\.venv/bin/)?forebay [^`]+)`", text):
         words = span.split()[1:]
         if words[0].startswith("-") or words[0] in ("...", "COMMAND"):
             continue
-        assert words[0] in group.commands, span
-        command = group.commands[words[0]]
+        assert words[0] in COMMANDS, span
+        command = COMMANDS[words[0]]
         if hasattr(command, "commands") and len(words) > 1:
             assert words[1] in command.commands, span
             command = command.commands[words[1]]

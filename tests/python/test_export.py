@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from forebay import Scenario, ScenarioError, compare, load, run, sweep, write
 from forebay._cli import app

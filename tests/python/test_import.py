@@ -11,7 +11,7 @@ from typing import Any
 
 import networkx as nx
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import forebay
 from forebay import topology

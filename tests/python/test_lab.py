@@ -8,11 +8,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from forebay import Scenario, _engine, _terminal, lab
 from forebay._cli import app
-from forebay._cli.console import Terminal
+from forebay._cli.drawn import Terminal
 from forebay._engine import ScenarioError
 from forebay.lab import topology
 from forebay.lab.network import FOLDER, PREFIX

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import tomllib
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import toy_paper
 from forebay import _cli, sweep

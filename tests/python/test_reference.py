@@ -13,7 +13,7 @@ from controls import controls_page, stacks_page
 from header import FILE, c_page
 from kinds import kinds_page
 from pages import PAGED, page
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from forebay import Scenario, ScenarioError, _written, sweep
 from forebay._cli import app
@@ -202,10 +202,10 @@ def test_explain_suggests_the_nearest(path: str, message: str) -> None:
 def test_the_shell_completes(words: str, offered: str, scenario_file: Path) -> None:
     line = f"forebay {words}".replace("FILE", str(scenario_file))
     environment = os.environ | {
-        "_FOREBAY_COMPLETE": "complete_bash",
+        "_FOREBAY_COMPLETE": "bash_complete",
         "COMP_WORDS": line,
         "COMP_CWORD": str(line.count(" ")),
     }
     command = [sys.executable, "-m", "forebay"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    assert offered in done.stdout.split(), done.stdout + done.stderr
+    assert f"plain,{offered}" in done.stdout.splitlines(), done.stdout + done.stderr

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from scipy import stats as scipy_stats
-from typer.testing import CliRunner
 
 from forebay import _cli
 from forebay._engine import ScenarioError

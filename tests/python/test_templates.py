@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 from picture import picture
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from forebay import load, run
 from forebay._cli import app

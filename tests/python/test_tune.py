@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
-from typer.testing import CliRunner
 
 from forebay import Progress, ScenarioError, load
 from forebay._cli import app

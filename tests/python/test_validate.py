@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import validation
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from forebay._cli import app
 from forebay._engine import ScenarioError

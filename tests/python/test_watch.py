@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
-from typer.testing import CliRunner
 
 import forebay
 from forebay._cli import app

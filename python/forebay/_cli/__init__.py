@@ -1,37 +1,22 @@
-"""The `forebay` command: a module for each of its commands, and what they share."""
+"""The `forebay` command: a module for each of its commands, and what they share.
+
+A command's module says at its top what the help needs, and imports in its function what the work
+needs: --help and completion import the modules of all commands.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from forebay import _disk, _engine
-from forebay._cli import (
-    check,
-    compare,
-    explain,
-    explore,
-    export,
-    gate,
-    import_,
-    kinds,
-    lab,
-    new,
-    paper,
-    replay,
-    report,
-    run,
-    schema,
-    suite,
-    sweep,
-    tune,
-    validate,
-    watch,
-)
+from forebay._cli import completion
 from forebay._cli.console import check_arguments, friendly
-from forebay._cli.help import Group, add
+from forebay._cli.help import Group
+from forebay._cli.options import PATH
 from forebay.scenario import plugins
 
 ORDER = (
@@ -43,64 +28,50 @@ ORDER = (
 
 
 class Commands(Group):
-    """All commands; Typer would put groups of commands last."""
+    """All commands, each imported when it is asked for."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:
         """Names in the order of the help."""
-        return sorted(super().list_commands(ctx), key=ORDER.index)
+        del ctx
+        return list(ORDER)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name."""
+        del ctx
+        if cmd_name not in ORDER:
+            return None
+        module = "import_" if cmd_name == "import" else cmd_name
+        command: click.Command = import_module(f"forebay._cli.{module}").command
+        return command
+
+    def make_context(self, *words: Any, **settings: Any) -> click.Context:
+        """Read the options before a command."""
+        with friendly():
+            return super().make_context(*words, **settings)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Carry out a command."""
+        with friendly():
+            return super().invoke(ctx)
 
 
-app = typer.Typer(
-    name="forebay",
+@click.group(
+    "forebay",
+    cls=Commands,
     help="Compare queue disciplines for a congested link: what does each user get?",
     epilog="Start with: forebay compare examples/branch-uplink.toml",
-    cls=Commands,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode=None,
 )
-
-add(app, "compare", compare.command)
-add(app, "run", run.command)
-add(app, "explore", explore.command)
-add(app, "watch", watch.command)
-add(app, "check", check.command)
-app.add_typer(new.app, name="new")
-add(app, "import", import_.command)
-add(app, "kinds", kinds.command)
-add(app, "explain", explain.command)
-add(app, "sweep", sweep.command)
-add(app, "report", report.command)
-add(app, "export", export.command)
-add(app, "tune", tune.command)
-add(app, "suite", suite.command)
-app.add_typer(paper.app, name="paper")
-add(app, "validate", validate.command)
-add(app, "lab", lab.command)
-# Also --help is for the program.
-everything = {"allow_extra_args": True, "ignore_unknown_options": True}
-add(app, "gate", gate.command, context_settings=everything, add_help_option=False)
-add(app, "replay", replay.command)
-add(app, "schema", schema.command)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        print(f"forebay {_engine.version}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[  # noqa: ARG001 - its callback acts
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-    plugin: Annotated[
-        list[Path],
-        typer.Option(metavar="FILE", help="Load a plug-in: a shared library, or a Python file."),
-    ] = [],  # noqa: B006 - read only
-) -> None:
-    with friendly():
-        check_arguments()
+@click.version_option(_engine.version, message="forebay %(version)s", help="Print the version.")
+@click.option(
+    "--plugin",
+    metavar="FILE",
+    type=PATH,
+    multiple=True,
+    help="Load a plug-in: a shared library, or a Python file.",
+)
+@completion.options
+def app(plugin: tuple[Path, ...]) -> None:
+    """The options of all commands."""
+    check_arguments()
     plugins[:] = [str(_disk.leads_to(path)) for path in plugin]

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
-from rich.markup import escape
+import click
 
-from forebay._cli.console import Terminal, friendly
-from forebay._cli.options import AsJson, ScenarioFile, Settings, flag
+from forebay._cli.help import Command
+from forebay._cli.options import as_json, scenario_file, settings
 from forebay.scenario import Scenario, load_with, to_toml
 
 
-def command(
-    scenario: ScenarioFile,
-    set_: Settings = [],  # noqa: B006 - read only
-    fix: Annotated[bool, flag("--fix", "Print the scenario with these changes made.")] = False,
-    as_json: AsJson = False,
-) -> None:
+@click.command(cls=Command)
+@scenario_file
+@settings
+@click.option("--fix", is_flag=True, help="Print the scenario with these changes made.")
+@as_json
+def command(scenario: Path, set_: tuple[str, ...], fix: bool, as_json: bool) -> None:
     """Check a scenario and print it with every default filled in.
 
     Then lists, on standard error, what an expert would change, each with its --set option.
@@ -27,27 +28,30 @@ def command(
         forebay check examples/branch-uplink.toml
         forebay check examples/satellite.toml --fix > fixed.toml
     """
-    with friendly():
-        prepared = load_with(scenario, set_)
-        effective = prepared.effective()
-        from forebay.advice import before, show
+    from rich.markup import escape
 
-        hints = _hints(prepared)
-        changed, settings = before.fixed(prepared, hints)
-        if fix:
-            effective = changed.effective()
-        if as_json:
-            print(json.dumps(effective, indent=2, ensure_ascii=False))
-        else:
-            print(to_toml(effective), end="", flush=True)
-        console = Terminal(stderr=True)
-        if hints:
-            console.print("\n[bold]What an expert would say[/bold]")
-            show.print_hints(console, hints)
-        if settings:
-            sets = " ".join(f"--set {shlex.quote(each)}" for each in settings)
-            said = "These changes are made above" if fix else "To change it, here or in compare"
-            console.print(f"\n{said}: {escape(sets)}", soft_wrap=True, highlight=False)
+    from forebay._cli.drawn import Terminal
+
+    prepared = load_with(scenario, set_)
+    effective = prepared.effective()
+    from forebay.advice import before, show
+
+    hints = _hints(prepared)
+    changed, settings = before.fixed(prepared, hints)
+    if fix:
+        effective = changed.effective()
+    if as_json:
+        print(json.dumps(effective, indent=2, ensure_ascii=False))
+    else:
+        print(to_toml(effective), end="", flush=True)
+    console = Terminal(stderr=True)
+    if hints:
+        console.print("\n[bold]What an expert would say[/bold]")
+        show.print_hints(console, hints)
+    if settings:
+        sets = " ".join(f"--set {shlex.quote(each)}" for each in settings)
+        said = "These changes are made above" if fix else "To change it, here or in compare"
+        console.print(f"\n{said}: {escape(sets)}", soft_wrap=True, highlight=False)
 
 
 def _hints(scenario: Scenario) -> tuple[Any, ...]:

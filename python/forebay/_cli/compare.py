@@ -5,78 +5,86 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
+import click
 
 from forebay._cli import complete
-from forebay._cli.console import Bar, Terminal, command_line, friendly, say, stopped, unchanged
+from forebay._cli.console import command_line, say, stopped, unchanged
+from forebay._cli.help import Command
 from forebay._cli.options import (
-    FirstSeed,
-    Jobs,
-    ScenarioFile,
-    Settings,
-    flag,
+    PATH,
+    Whole,
+    first_seed,
+    jobs,
     names,
-    option,
     out_option,
+    scenario_file,
+    settings,
 )
 from forebay._engine import ScenarioError
 from forebay.scenario import Scenario, load_with
 
 if TYPE_CHECKING:
+    from forebay._cli.drawn import Terminal
     from forebay.advice import Advice
     from forebay.comparison import Comparison
 
 
+@click.command(cls=Command)
+@scenario_file
+@click.option(
+    "--disciplines",
+    metavar="A,B,...",
+    shell_complete=complete.kinds,
+    help="Disciplines to compare, instead of the scenario's list.",
+)
+@click.option(
+    "--replications",
+    "-r",
+    metavar="N",
+    type=Whole(1),
+    show_default="the scenario's",
+    help="Runs of each discipline.",
+)
+@click.option(
+    "--link",
+    metavar="NAME",
+    multiple=True,
+    shell_complete=complete.links,
+    help="Link on which to compare; * for all with a queue. Repeatable.",
+)
+@click.option(
+    "--baseline",
+    metavar="LABEL",
+    help="Give gain and efficiency relative to this discipline.",
+    hidden=True,
+)
+@settings
+@first_seed
+@click.option("--fix", is_flag=True, help="Make the changes that forebay check proposes.")
+@click.option(
+    "--gate",
+    metavar="FILE",
+    type=PATH,
+    help="Write the recommended discipline's gate configuration.",
+)
+@out_option("Folder for the results; an earlier result is replaced.", "out/SCENARIO")
+@jobs
+@click.option("--no-report", is_flag=True, help="Do not write report.html.", hidden=True)
 def command(
-    scenario: ScenarioFile,
-    disciplines: Annotated[
-        str | None,
-        option(
-            "A,B,...",
-            "Disciplines to compare, instead of the scenario's list.",
-            completes=complete.kinds,
-        ),
-    ] = None,
-    replications: Annotated[
-        int | None,
-        option(
-            "N",
-            "Runs of each discipline.",
-            "--replications",
-            "-r",
-            default="the scenario's",
-            minimum=1,
-        ),
-    ] = None,
-    link: Annotated[
-        list[str],
-        option(
-            "NAME",
-            "Link on which to compare; * for all with a queue. Repeatable.",
-            completes=complete.links,
-        ),
-    ] = [],  # noqa: B006 - read only
-    baseline: Annotated[
-        str | None,
-        option("LABEL", "Give gain and efficiency relative to this discipline.", hidden=True),
-    ] = None,
-    set_: Settings = [],  # noqa: B006 - read only
-    seed: FirstSeed = None,
-    fix: Annotated[bool, flag("--fix", "Make the changes that forebay check proposes.")] = False,
-    gate: Annotated[
-        Path | None,
-        option("FILE", "Write the recommended discipline's gate configuration."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        out_option("Folder for the results; an earlier result is replaced.", "out/SCENARIO"),
-    ] = None,
-    jobs: Jobs = None,
-    no_report: Annotated[
-        bool, flag("--no-report", "Do not write report.html.", hidden=True)
-    ] = False,
+    scenario: Path,
+    disciplines: str | None,
+    replications: int | None,
+    link: tuple[str, ...],
+    baseline: str | None,
+    set_: tuple[str, ...],
+    seed: int | None,
+    fix: bool,
+    gate: Path | None,
+    out: Path | None,
+    jobs: int | None,
+    no_report: bool,
 ) -> None:
     """Compare queue disciplines on a link of a scenario.
 
@@ -89,65 +97,65 @@ def command(
         forebay compare examples/branch-uplink.toml --disciplines fifo,fq-codel -r 20
         forebay compare examples/branch-uplink.toml --set link.uplink.rate=5Mbit
     """
-    with friendly():
-        # Tables and figures need large libraries; the other commands start faster without.
-        from forebay import _files, _terminal, advice, comparison
-        from forebay._runs.folder import check_folder
-        from forebay.advice import show
+    # Tables and figures need large libraries; the other commands start faster without.
+    from rich.markup import escape
 
-        prepared = load_with(scenario, set_)
-        base = out if out is not None else Path("out") / scenario.stem
-        where: list[str | None] = [*dict.fromkeys(link)] or [None]
-        folders = [
-            base if len(where) == 1 else base.with_name(f"{base.name}-{each}") for each in where
-        ]
-        if gate is not None and len(where) > 1:
-            raise ScenarioError("--gate: a gate has one link; compare them one at a time")
-        for folder in folders:
-            check_folder(folder)
-        console = Terminal()
-        advised: list[tuple[Comparison, Advice]] = []
-        for each, folder in zip(where, folders, strict=True):
-            chosen: Sequence[str | Mapping[str, Any]] | None = names(disciplines)
-            tested = prepared
-            changes: list[str] = []
-            if fix:
-                tested, chosen, changes = _fixed(prepared, each, chosen, baseline)
-            progress = Bar()
-            try:
-                with progress:
-                    compared = comparison.compare(
-                        tested,
-                        disciplines=chosen,
-                        replications=replications,
-                        link=each,
-                        seed=seed,
-                        jobs=jobs,
-                        progress=progress.update,
-                        command=command_line(),
-                        baseline=baseline,
-                    )
-                _files.write(compared, folder, report=not no_report)
-            except KeyboardInterrupt:
-                stopped(
-                    f"{progress.state} had ended. Their results are not kept, because not every "
-                    f"discipline had the same runs. {unchanged(folder)}"
+    from forebay import _files, _terminal, advice, comparison
+    from forebay._cli.drawn import Bar, Terminal
+    from forebay._runs.folder import check_folder
+    from forebay.advice import show
+
+    prepared = load_with(scenario, set_)
+    base = out if out is not None else Path("out") / scenario.stem
+    where: list[str | None] = [*dict.fromkeys(link)] or [None]
+    folders = [base if len(where) == 1 else base.with_name(f"{base.name}-{each}") for each in where]
+    if gate is not None and len(where) > 1:
+        raise ScenarioError("--gate: a gate has one link; compare them one at a time")
+    for folder in folders:
+        check_folder(folder)
+    console = Terminal()
+    advised: list[tuple[Comparison, Advice]] = []
+    for each, folder in zip(where, folders, strict=True):
+        chosen: Sequence[str | Mapping[str, Any]] | None = names(disciplines)
+        tested = prepared
+        changes: list[str] = []
+        if fix:
+            tested, chosen, changes = _fixed(prepared, each, chosen, baseline)
+        progress = Bar()
+        try:
+            with progress:
+                compared = comparison.compare(
+                    tested,
+                    disciplines=chosen,
+                    replications=replications,
+                    link=each,
+                    seed=seed,
+                    jobs=jobs,
+                    progress=progress.update,
+                    command=command_line(),
+                    baseline=baseline,
                 )
-            if len(where) > 1:
-                console.rule(f"[bold]{escape(compared.link)}", align="left")
-            _terminal.print_comparison(console, compared)
-            found = advice.advise(compared)
-            show.print_advice(console, found)
-            if changes:
-                console.print("\n[bold]Changed for this comparison[/bold] (--fix)")
-                show.print_items(console, changes)
-            advised.append((compared, found))
-            if len(where) == 1:
-                _gate(console, compared, found, gate)
-            shown = folder if no_report else folder / "report.html"
-            say(f"\n{'Results' if no_report else 'Report'}: {shown}")
+            _files.write(compared, folder, report=not no_report)
+        except KeyboardInterrupt:
+            stopped(
+                f"{progress.state} had ended. Their results are not kept, because not every "
+                f"discipline had the same runs. {unchanged(folder)}"
+            )
         if len(where) > 1:
-            show.print_picks(console, advised, shlex.quote(str(scenario)))
+            console.rule(f"[bold]{escape(compared.link)}", align="left")
+        _terminal.print_comparison(console, compared)
+        found = advice.advise(compared)
+        show.print_advice(console, found)
+        if changes:
+            console.print("\n[bold]Changed for this comparison[/bold] (--fix)")
+            show.print_items(console, changes)
+        advised.append((compared, found))
+        if len(where) == 1:
+            _gate(console, compared, found, gate)
+        shown = folder if no_report else folder / "report.html"
+        say(f"\n{'Results' if no_report else 'Report'}: {shown}")
+    if len(where) > 1:
+        show.print_picks(console, advised, shlex.quote(str(scenario)))
 
 
 def _fixed(
@@ -181,6 +189,8 @@ def _fixed(
 
 def _gate(console: Terminal, comparison: Comparison, advice: Advice, file: Path | None) -> None:
     """Print the lines for a gate with the pick, and write them if they are wanted."""
+    from rich.markup import escape
+
     from forebay import _disk
     from forebay.advice import gate
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
 
 from forebay import _engine
 from forebay._engine import ScenarioError
@@ -15,30 +18,42 @@ if TYPE_CHECKING:
     from forebay.scenario import Scenario
 
 
-def kinds(incomplete: str) -> list[tuple[str, str]]:
+def _offers(list_all: Callable[[click.Context, str], Iterable[str | tuple[str, str]]]) -> Any:
+    """What click asks: the names of a list that go on as typed, some with their meaning."""
+
+    def begun(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        pairs = (
+            each if isinstance(each, tuple) else (each, None) for each in list_all(ctx, incomplete)
+        )
+        return [
+            CompletionItem(name, help=says) for name, says in pairs if name.startswith(incomplete)
+        ]
+
+    return begun
+
+
+@_offers
+def kinds(_: click.Context, incomplete: str) -> Iterable[tuple[str, str]]:
     """Kinds of disciplines, each with its summary; after a comma the next one."""
-    before, comma, _ = incomplete.rpartition(",")
-    found = json.loads(_engine.kinds())["kinds"]
-    return [(f"{before}{comma}{each['name']}", each["summary"]) for each in found]
+    return _listed("kinds", incomplete)
 
 
-def controls(incomplete: str) -> list[tuple[str, str]]:
+@_offers
+def controls(_: click.Context, incomplete: str) -> Iterable[tuple[str, str]]:
     """Congestion controls, each with its summary; after a comma the next one."""
-    before, comma, _ = incomplete.rpartition(",")
-    found = json.loads(_engine.kinds())["controls"]
-    return [(f"{before}{comma}{each['name']}", each["summary"]) for each in found]
+    return _listed("controls", incomplete)
 
 
-def everything(incomplete: str) -> list[tuple[str, str]]:
+@_offers
+def everything(_: click.Context, __: str) -> Iterable[tuple[str, str]]:
     """Whatever `forebay kinds` explains."""
-    del incomplete
     catalogue = json.loads(_engine.kinds())
     return [(each["name"], each["summary"]) for group in catalogue.values() for each in group]
 
 
-def links(ctx: Any, incomplete: str) -> list[str]:
+@_offers
+def links(ctx: click.Context, _: str) -> Iterable[str]:
     """Links of the scenario that the command line names."""
-    del incomplete
     scenario = _scenario(ctx)
     try:
         return [] if scenario is None else [each["name"] for each in scenario.resolved()["links"]]
@@ -46,28 +61,30 @@ def links(ctx: Any, incomplete: str) -> list[str]:
         return []
 
 
-def papers(incomplete: str) -> list[str]:
+@_offers
+def papers(_: click.Context, __: str) -> Iterable[str]:
     """Papers of the collection."""
-    del incomplete
     from forebay.papers import library
 
-    return list(library.names())
+    return library.names()
 
 
-def suites(incomplete: str) -> list[str]:
+@_offers
+def suites(_: click.Context, __: str) -> Iterable[str]:
     """Suites of tests."""
-    del incomplete
     from forebay.suite import catalogue
 
     return catalogue.names()
 
 
-def fields(ctx: Any, incomplete: str) -> list[str]:
+@_offers
+def fields(ctx: click.Context, incomplete: str) -> Iterable[str]:
     """Fields of a scenario by path."""
     return _next_steps(_paths(ctx), incomplete)
 
 
-def settings(ctx: Any, incomplete: str) -> list[str]:
+@_offers
+def settings(ctx: click.Context, incomplete: str) -> Iterable[str]:
     """What `--set` takes: the fields of the scenario that the command line names."""
     return [
         path if path.endswith((".", "=")) else f"{path}="
@@ -75,7 +92,13 @@ def settings(ctx: Any, incomplete: str) -> list[str]:
     ]
 
 
-def _paths(ctx: Any) -> Iterable[str]:
+def _listed(group: str, incomplete: str) -> Iterable[tuple[str, str]]:
+    before, comma, _ = incomplete.rpartition(",")
+    found = json.loads(_engine.kinds())[group]
+    return [(f"{before}{comma}{each['name']}", each["summary"]) for each in found]
+
+
+def _paths(ctx: click.Context) -> Iterable[str]:
     scenario = _scenario(ctx)
     with contextlib.suppress(ScenarioError):
         if scenario is not None:
@@ -85,7 +108,7 @@ def _paths(ctx: Any) -> Iterable[str]:
     return open_schema(ctx.params.get("for_") or File.scenario).paths()
 
 
-def _scenario(ctx: Any) -> Scenario | None:
+def _scenario(ctx: click.Context) -> Scenario | None:
     """The scenario whose file is on the command line so far."""
     from forebay.scenario import load
 

@@ -1,4 +1,4 @@
-"""What all commands share: errors as one message, the progress bar, exit codes."""
+"""What all commands share: errors as one message, exit codes."""
 
 from __future__ import annotations
 
@@ -7,21 +7,16 @@ import select
 import shlex
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
-import typer
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.segment import Segment
+import click
+from click.exceptions import Exit
 
 from forebay import _disk
 from forebay._engine import ScenarioError
-
-if TYPE_CHECKING:
-    from forebay._runs.service import Progress as Runs
 
 BAD_INPUT = 2
 """Exit code if what the user gave cannot be used."""
@@ -35,64 +30,6 @@ _SHORT = (
 )
 OPTIONAL = {"distributed", "optuna"}
 """Packages that only some commands need."""
-
-
-class Bar:
-    """A progress bar on standard error, shown only to a person."""
-
-    def __init__(self) -> None:
-        """A bar that has not begun."""
-        console = Console(stderr=True)
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            TaskProgressColumn(),
-            TimeRemainingColumn(compact=True),
-            TextColumn("left"),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._progress.add_task("starting", total=1.0)
-        self.state = "0 runs"
-
-    def __enter__(self) -> Bar:
-        """Show it."""
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Take it away."""
-        self._progress.stop()
-
-    def update(self, progress: Runs) -> None:
-        """Show how far a comparison is."""
-        self.state = f"{progress.finished} of {progress.runs} runs"
-        self._progress.update(self._task, description=self.state, completed=progress.fraction)
-
-    def set(self, fraction: float) -> None:
-        """Show how far one run is."""
-        self.say("running", fraction)
-
-    def say(self, what: str, fraction: float) -> None:
-        """Show what is being done, and how far it is."""
-        self._progress.update(self._task, description=what, completed=fraction)
-
-
-class Terminal(Console):
-    """A console on which names from files cannot move the cursor or change colours."""
-
-    def render(
-        self, renderable: RenderableType, options: ConsoleOptions | None = None
-    ) -> Iterable[Segment]:
-        """What is to be shown, without the control characters of its texts."""
-        for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(printable(segment.text), segment.style)
-
-    def on_broken_pipe(self) -> None:
-        """End quietly when nobody reads any more."""
-        _let_go()
-        raise typer.Exit(READER_GONE)
 
 
 def printable(text: str) -> str:
@@ -119,7 +56,7 @@ def check_arguments() -> None:
 
 def say(text: str, *, err: bool = False) -> None:
     """Print a line that may hold names."""
-    typer.echo(printable(text), err=err)
+    click.echo(printable(text), err=err)
 
 
 @contextmanager
@@ -129,25 +66,25 @@ def friendly() -> Iterator[None]:
         yield
     except (ScenarioError, OSError) as error:
         if isinstance(error, BrokenPipeError) and _nobody_reads():
-            _let_go()
-            raise typer.Exit(READER_GONE) from None
+            let_go()
+            raise Exit(READER_GONE) from None
         say(f"error: {_message(error)}", err=True)
-        raise typer.Exit(BAD_INPUT) from None
+        raise Exit(BAD_INPUT) from None
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in OPTIONAL:
             raise
         install = shlex.join([sys.executable, "-m", "pip", "install", package])
         say(f"error: this needs {package}, which is not installed: {install}", err=True)
-        raise typer.Exit(BAD_INPUT) from None
+        raise Exit(BAD_INPUT) from None
     except RecursionError:
         say("error: what was given is nested too deeply", err=True)
-        raise typer.Exit(BAD_INPUT) from None
+        raise Exit(BAD_INPUT) from None
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "start new thread" not in str(error):
             raise
         say(f"error: {_SHORT}", err=True)
-        raise typer.Exit(BAD_INPUT) from None
+        raise Exit(BAD_INPUT) from None
     except KeyboardInterrupt:
         stopped("Nothing had been written.")
 
@@ -157,10 +94,10 @@ def flushed(code: int | str | None) -> int | str | None:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        _let_go()
+        let_go()
         return READER_GONE
     except OSError as error:
-        _let_go()
+        let_go()
         say(f"error: standard output: {_disk.words(error)}", err=True)
         return BAD_INPUT
     return code
@@ -173,7 +110,7 @@ def _nobody_reads() -> bool:
     return any(event & select.POLLERR for _, event in asked.poll(0))
 
 
-def _let_go() -> None:
+def let_go() -> None:
     """Let what is left in the buffer go nowhere, so that Python does not complain at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -193,7 +130,7 @@ def command_line() -> str:
 def stopped(what: str) -> NoReturn:
     """End the command after Ctrl-C, saying what is kept."""
     say(f"stopped: {what}", err=True)
-    raise typer.Exit(INTERRUPTED)
+    raise Exit(INTERRUPTED)
 
 
 def unchanged(folder: Path) -> str:

@@ -5,40 +5,54 @@ from __future__ import annotations
 import errno
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Annotated
+
+import click
 
 from forebay._cli import complete
-from forebay._cli.console import friendly, say
-from forebay._cli.options import Settings, argument, flag, names, option
+from forebay._cli.console import say
+from forebay._cli.help import Command
+from forebay._cli.options import PATH, Whole, names, settings
 from forebay._engine import ScenarioError
 from forebay.scenario import load_with
 
 
+@click.command(cls=Command)
+@click.argument(
+    "scenario",
+    metavar="[SCENARIO]",
+    required=False,
+    type=PATH,
+    help="The scenario file, TOML or JSON.",
+)
+@click.option(
+    "--disciplines",
+    metavar="A,B,...",
+    show_default="two of the scenario's list",
+    shell_complete=complete.kinds,
+    help="Disciplines side by side.",
+)
+@click.option(
+    "--link", metavar="NAME", shell_complete=complete.links, help="Link whose queue is shown."
+)
+@click.option("--story", metavar="NAME", help="Guided story to begin with, such as bufferbloat.")
+@settings
+@click.option(
+    "--port",
+    metavar="N",
+    type=Whole(0, 65535),
+    default=0,
+    show_default="a free one",
+    help="Port of the page.",
+)
+@click.option("--no-browser", is_flag=True, help="Only print the page's address.")
 def command(
-    scenario: Annotated[
-        Path | None, argument("[SCENARIO]", "The scenario file, TOML or JSON.")
-    ] = None,
-    disciplines: Annotated[
-        str | None,
-        option(
-            "A,B,...",
-            "Disciplines side by side.",
-            completes=complete.kinds,
-            default="two of the scenario's list",
-        ),
-    ] = None,
-    link: Annotated[
-        str | None,
-        option("NAME", "Link whose queue is shown.", completes=complete.links),
-    ] = None,
-    story: Annotated[
-        str | None, option("NAME", "Guided story to begin with, such as bufferbloat.")
-    ] = None,
-    set_: Settings = [],  # noqa: B006 - read only
-    port: Annotated[
-        int, option("N", "Port of the page.", default="a free one", minimum=0, maximum=65535)
-    ] = 0,
-    no_browser: Annotated[bool, flag("--no-browser", "Only print the page's address.")] = False,
+    scenario: Path | None,
+    disciplines: str | None,
+    link: str | None,
+    story: str | None,
+    set_: tuple[str, ...],
+    port: int,
+    no_browser: bool,
 ) -> None:
     """Watch a scenario live, in the browser.
 
@@ -51,40 +65,39 @@ def command(
         forebay explore examples/branch-uplink.toml
         forebay explore examples/branch-uplink.toml --disciplines fifo,fq-codel,cq-aqm
     """
-    with friendly():
-        # The server needs libraries that help and completion do without.
-        from forebay.explore import browser, stories
-        from forebay.explore.server import run
-        from forebay.explore.stage import Stage
+    # The server needs libraries that help and completion do without.
+    from forebay.explore import browser, stories
+    from forebay.explore.server import run
+    from forebay.explore.stage import Stage
 
-        if scenario is not None and story is not None:
-            raise ScenarioError("--story has a scenario of its own; give one of the two")
-        if scenario is None:
-            told = stories.load(story or stories.names()[0])
-            stage = Stage(told.run, told.lanes_of(1), told.link)
-            story = told.name
-        else:
-            stage = Stage(load_with(scenario, set_), names(disciplines), link, plays=True)
+    if scenario is not None and story is not None:
+        raise ScenarioError("--story has a scenario of its own; give one of the two")
+    if scenario is None:
+        told = stories.load(story or stories.names()[0])
+        stage = Stage(told.run, told.lanes_of(1), told.link)
+        story = told.name
+    else:
+        stage = Stage(load_with(scenario, set_), names(disciplines), link, plays=True)
 
-        with ExitStack() as until_end:
+    with ExitStack() as until_end:
 
-            def ready(address: str) -> None:
-                say(f"{address}\nCtrl-C ends it.")
-                if no_browser:
-                    return
-                try:
-                    until_end.enter_context(browser.shown(address))
-                except OSError as error:
-                    say(f"The browser cannot be opened: {error}; open the address.", err=True)
-
+        def ready(address: str) -> None:
+            say(f"{address}\nCtrl-C ends it.")
+            if no_browser:
+                return
             try:
-                # Ctrl-C is how it ends.
-                with suppress(KeyboardInterrupt):
-                    run(stage, port, ready=ready, story=story)
+                until_end.enter_context(browser.shown(address))
             except OSError as error:
-                reason = "another program uses it"
-                if error.errno != errno.EADDRINUSE:
-                    reason = str(error.strerror)
-                raise ScenarioError(
-                    f"--port: {port} cannot be used: {reason}; choose another one, or leave it out"
-                ) from None
+                say(f"The browser cannot be opened: {error}; open the address.", err=True)
+
+        try:
+            # Ctrl-C is how it ends.
+            with suppress(KeyboardInterrupt):
+                run(stage, port, ready=ready, story=story)
+        except OSError as error:
+            reason = "another program uses it"
+            if error.errno != errno.EADDRINUSE:
+                reason = str(error.strerror)
+            raise ScenarioError(
+                f"--port: {port} cannot be used: {reason}; choose another one, or leave it out"
+            ) from None

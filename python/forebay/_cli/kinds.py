@@ -5,69 +5,77 @@ from __future__ import annotations
 import difflib
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
+from click.exceptions import Exit
 
 from forebay import _engine
 from forebay._cli import complete
-from forebay._cli.console import Terminal, friendly, say
-from forebay._cli.options import AsJson, argument, option
+from forebay._cli.console import say
+from forebay._cli.help import Command
+from forebay._cli.options import PATH, as_json
 from forebay._engine import ScenarioError
 from forebay.scenario import plugins
 
 
-def command(
-    kind: Annotated[
-        str | None,
-        argument("NAME", "Name to explain, with its parameters.", completes=complete.everything),
-    ] = None,
-    check: Annotated[
-        Path | None, option("FILE", "Check the disciplines of a plug-in by the conformance suite.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+@click.command(cls=Command)
+@click.argument(
+    "kind",
+    metavar="NAME",
+    required=False,
+    shell_complete=complete.everything,
+    help="Name to explain, with its parameters.",
+)
+@click.option(
+    "--check",
+    metavar="FILE",
+    type=PATH,
+    help="Check the disciplines of a plug-in by the conformance suite.",
+)
+@as_json
+def command(kind: str | None, check: Path | None, as_json: bool) -> None:
     """List disciplines, sources, controls and profiles, or explain one.
 
     Examples:
         forebay kinds
         forebay kinds codel
     """
-    with friendly():
-        from forebay import _terminal
+    from forebay import _terminal
+    from forebay._cli.drawn import Terminal
 
-        if check is not None:
-            faults = _engine.check_plugin(str(check))
-            if not faults:
-                raise ScenarioError(f"{check}: it contains no discipline, which alone are checked")
-            for name, fault in faults:
-                say(f"{name}: {fault or 'keeps every contract'}")
-            if any(fault is not None for _, fault in faults):
-                raise typer.Exit(1)
-            return
+    if check is not None:
+        faults = _engine.check_plugin(str(check))
+        if not faults:
+            raise ScenarioError(f"{check}: it contains no discipline, which alone are checked")
+        for name, fault in faults:
+            say(f"{name}: {fault or 'keeps every contract'}")
+        if any(fault is not None for _, fault in faults):
+            raise Exit(1)
+        return
 
-        catalogue: dict[str, Any] = json.loads(_engine.kinds(plugins))
-        found = [
-            (group, entry)
-            for group in _terminal.GROUPS
-            for entry in catalogue[group]
-            if kind is None or entry["name"] == kind
-        ]
-        if not found:
-            known = {entry["name"] for group in catalogue.values() for entry in group}
-            near = difflib.get_close_matches(str(kind), known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "forebay kinds lists them"
-            raise ScenarioError(f'there is no kind "{kind}"; {hint}')
-        if as_json:
-            chosen = catalogue if kind is None else [{"group": g} | entry for g, entry in found]
-            print(json.dumps(chosen, indent=2, ensure_ascii=False))
-        elif kind is None:
-            _terminal.print_kinds(Terminal(), catalogue)
-            print("forebay kinds NAME explains one of them with all its parameters.")
-        else:
-            shown: list[Any] = []
-            for group, entry in found:
-                # A kind may also be a part of combinations, with the same parameters.
-                new = [each for each in entry["parameters"] if each not in shown]
-                _terminal.print_kind(Terminal(), entry, group, new, again=bool(shown))
-                shown += new
+    catalogue: dict[str, Any] = json.loads(_engine.kinds(plugins))
+    found = [
+        (group, entry)
+        for group in _terminal.GROUPS
+        for entry in catalogue[group]
+        if kind is None or entry["name"] == kind
+    ]
+    if not found:
+        known = {entry["name"] for group in catalogue.values() for entry in group}
+        near = difflib.get_close_matches(str(kind), known, n=1)
+        hint = f"did you mean {near[0]}?" if near else "forebay kinds lists them"
+        raise ScenarioError(f'there is no kind "{kind}"; {hint}')
+    if as_json:
+        chosen = catalogue if kind is None else [{"group": g} | entry for g, entry in found]
+        print(json.dumps(chosen, indent=2, ensure_ascii=False))
+    elif kind is None:
+        _terminal.print_kinds(Terminal(), catalogue)
+        print("forebay kinds NAME explains one of them with all its parameters.")
+    else:
+        shown: list[Any] = []
+        for group, entry in found:
+            # A kind may also be a part of combinations, with the same parameters.
+            new = [each for each in entry["parameters"] if each not in shown]
+            _terminal.print_kind(Terminal(), entry, group, new, again=bool(shown))
+            shown += new

@@ -4,94 +4,105 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
+import click
 
 from forebay._cli import complete
-from forebay._cli.console import Bar, Terminal, command_line, friendly, say, stopped
+from forebay._cli.console import command_line, say, stopped
+from forebay._cli.help import Command
 from forebay._cli.options import (
-    AsJson,
-    ScenarioFile,
-    Seed,
-    Settings,
-    flag,
+    PATH,
+    Whole,
+    as_json,
     names,
-    option,
     out_option,
+    scenario_file,
+    seed,
+    settings,
 )
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
+    from forebay._cli.drawn import Bar
     from forebay.lab.agreement import Agreement
     from forebay.lab.virtual.kernel import Kernel
     from forebay.stats import Interval
 
 
+@click.command(cls=Command)
+@scenario_file
+@click.option("--against-sim", is_flag=True, help="Also simulate the scenario, and compare.")
+@click.option(
+    "--disciplines",
+    metavar="A,B,...",
+    shell_complete=complete.kinds,
+    help="Disciplines to compare; kernel:NAME is Linux's own.",
+)
+@click.option(
+    "--link",
+    metavar="NAME",
+    show_default="the scenario's",
+    shell_complete=complete.links,
+    help="Link that gets the disciplines.",
+    hidden=True,
+)
+@click.option(
+    "--replications",
+    "-r",
+    metavar="N",
+    type=Whole(1),
+    default=1,
+    help="Runs, each with another seed.",
+)
+@click.option(
+    "--congestion",
+    metavar="NAME",
+    show_default="the scenario's",
+    help="Linux's congestion control.",
+)
+@click.option("--virtual", is_flag=True, help="Run in virtual time: reproducible, without root.")
+@click.option(
+    "--kernel",
+    metavar="FOLDER",
+    type=PATH,
+    show_default="the user's cache",
+    help="Folder of that kernel.",
+)
+@click.option(
+    "--pcap",
+    metavar="DIR",
+    type=PATH,
+    help="With --virtual: write captures of hosts and links here.",
+)
+@settings
+@seed
+@click.option(
+    "--gate",
+    metavar="PROGRAM",
+    type=PATH,
+    show_default="target/release, or on the PATH",
+    help="The program forebay-gate, with --virtual libforebay_gate.so.",
+    hidden=True,
+)
+@as_json
+@out_option("Write tables and summary of the last run here.")
 def command(
-    scenario: ScenarioFile,
-    against_sim: Annotated[
-        bool, flag("--against-sim", "Also simulate the scenario, and compare.")
-    ] = False,
-    disciplines: Annotated[
-        str | None,
-        option(
-            "A,B,...",
-            "Disciplines to compare; kernel:NAME is Linux's own.",
-            completes=complete.kinds,
-        ),
-    ] = None,
-    link: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "Link that gets the disciplines.",
-            default="the scenario's",
-            completes=complete.links,
-            hidden=True,
-        ),
-    ] = None,
-    replications: Annotated[
-        int, option("N", "Runs, each with another seed.", "--replications", "-r", minimum=1)
-    ] = 1,
-    congestion: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "Linux's congestion control.",
-            default="the scenario's",
-        ),
-    ] = None,
-    virtual: Annotated[
-        bool,
-        flag("--virtual", "Run in virtual time: reproducible, without root."),
-    ] = False,
-    kernel: Annotated[
-        Path | None,
-        option(
-            "FOLDER",
-            "Folder of that kernel.",
-            default="the user's cache",
-        ),
-    ] = None,
-    pcap: Annotated[
-        Path | None,
-        option("DIR", "With --virtual: write captures of hosts and links here."),
-    ] = None,
-    set_: Settings = [],  # noqa: B006 - read only
-    seed: Seed = None,
-    gate: Annotated[
-        Path | None,
-        option(
-            "PROGRAM",
-            "The program forebay-gate, with --virtual libforebay_gate.so.",
-            default="target/release, or on the PATH",
-            hidden=True,
-        ),
-    ] = None,
-    as_json: AsJson = False,
-    out: Annotated[
-        Path | None, out_option("Write tables and summary of the last run here.")
-    ] = None,
+    scenario: Path,
+    against_sim: bool,
+    disciplines: str | None,
+    link: str | None,
+    replications: int,
+    congestion: str | None,
+    virtual: bool,
+    kernel: Path | None,
+    pcap: Path | None,
+    set_: tuple[str, ...],
+    seed: int | None,
+    gate: Path | None,
+    as_json: bool,
+    out: Path | None,
 ) -> None:
     """Run a scenario on real packets, in Linux network namespaces.
 
@@ -103,71 +114,67 @@ def command(
         forebay lab examples/lab.toml --virtual --disciplines cake,kernel:cake -r 3
         sudo forebay lab examples/lab.toml
     """
-    with friendly():
-        from forebay import _files, _terminal
-        from forebay._runs.folder import check_folder
-        from forebay.lab import against_simulation, compare, run
-        from forebay.lab.virtual import run as run_virtual
-        from forebay.scenario import load_with
+    from forebay import _files, _terminal
+    from forebay._cli.drawn import Bar, Terminal
+    from forebay._runs.folder import check_folder
+    from forebay.lab import against_simulation, compare, run
+    from forebay.lab.virtual import run as run_virtual
+    from forebay.scenario import load_with
 
-        chosen = load_with(scenario, set_)
-        if pcap is not None and not virtual:
-            raise ValueError(
-                "--pcap: needs --virtual; live, capture with tcpdump in the namespaces"
-            )
-        if disciplines is not None and (against_sim or as_json):
-            other = "--against-sim" if against_sim else "--json"
-            raise ValueError(
-                f"{other}: cannot be combined with --disciplines; leave one of them out"
-            )
-        if link is not None and disciplines is None:
-            raise ValueError("--link: needs --disciplines, which the link gets")
+    chosen = load_with(scenario, set_)
+    if pcap is not None and not virtual:
+        raise ValueError("--pcap: needs --virtual; live, capture with tcpdump in the namespaces")
+    if disciplines is not None and (against_sim or as_json):
+        other = "--against-sim" if against_sim else "--json"
+        raise ValueError(f"{other}: cannot be combined with --disciplines; leave one of them out")
+    if link is not None and disciplines is None:
+        raise ValueError("--link: needs --disciplines, which the link gets")
+    if out is not None:
+        check_folder(out)
+    bar = Bar()
+    try:
+        with bar:
+            found_kernel = a_kernel(kernel, bar) if virtual else None
+            how: dict[str, Any] = {
+                "seed": seed,
+                "congestion": congestion,
+                "gate": gate,
+                "progress": bar.set,
+            }
+            in_kernel = how | {"kernel": found_kernel, "captures": pcap}
+            found: Agreement | None = None
+            if disciplines is not None:
+                compared = compare(
+                    chosen,
+                    names(disciplines) or [],
+                    link=link,
+                    replications=replications,
+                    command=command_line(),
+                    **in_kernel,
+                )
+            elif against_sim or replications > 1:
+                found = against_simulation(chosen, replications=replications, **in_kernel)
+                result = found.live[-1]
+            elif virtual:
+                result = run_virtual(chosen, **in_kernel)
+            else:
+                result = run(chosen, **how)
+    except KeyboardInterrupt:
+        stopped("The lab has been taken away; nothing of the run is kept.")
+    if disciplines is not None:
         if out is not None:
-            check_folder(out)
-        bar = Bar()
-        try:
-            with bar:
-                found_kernel = a_kernel(kernel, bar) if virtual else None
-                how: dict[str, Any] = {
-                    "seed": seed,
-                    "congestion": congestion,
-                    "gate": gate,
-                    "progress": bar.set,
-                }
-                in_kernel = how | {"kernel": found_kernel, "captures": pcap}
-                found: Agreement | None = None
-                if disciplines is not None:
-                    compared = compare(
-                        chosen,
-                        names(disciplines) or [],
-                        link=link,
-                        replications=replications,
-                        command=command_line(),
-                        **in_kernel,
-                    )
-                elif against_sim or replications > 1:
-                    found = against_simulation(chosen, replications=replications, **in_kernel)
-                    result = found.live[-1]
-                elif virtual:
-                    result = run_virtual(chosen, **in_kernel)
-                else:
-                    result = run(chosen, **how)
-        except KeyboardInterrupt:
-            stopped("The lab has been taken away; nothing of the run is kept.")
-        if disciplines is not None:
-            if out is not None:
-                _files.write(compared, out)
-            _terminal.print_comparison(Terminal(), compared)
-            return
-        if out is not None:
-            _files.write(result, out)
-        if as_json:
-            data = result.summary if found is None else as_data(found)
-            print(json.dumps(data, indent=2, ensure_ascii=False))
-        elif found is None:
-            _terminal.print_run(Terminal(), result.summary)
-        else:
-            Terminal().print(side_by_side(found))
+            _files.write(compared, out)
+        _terminal.print_comparison(Terminal(), compared)
+        return
+    if out is not None:
+        _files.write(result, out)
+    if as_json:
+        data = result.summary if found is None else as_data(found)
+        print(json.dumps(data, indent=2, ensure_ascii=False))
+    elif found is None:
+        _terminal.print_run(Terminal(), result.summary)
+    else:
+        Terminal().print(side_by_side(found))
 
 
 def a_kernel(folder: Path | None, bar: Bar) -> Kernel:
@@ -191,6 +198,8 @@ def a_kernel(folder: Path | None, bar: Bar) -> Kernel:
 
 def side_by_side(found: Agreement) -> Table:
     """Runs on real packets and simulated ones as a table."""
+    from rich.table import Table
+
     table = Table(title="On real packets and simulated", title_justify="left")
     table.add_column("")
     table.add_column("")

@@ -1,99 +1,79 @@
-"""Options that several commands have, and how a command declares its own."""
+"""Options that several commands have."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
-from forebay._cli.complete import settings
+from forebay._cli import complete
 from forebay._reference.files import File
 
-
-def argument(metavar: str, says: str, completes: Callable[..., Any] | None = None) -> Any:
-    """What a command is about, without a name."""
-    return typer.Argument(metavar=metavar, help=says, show_default=False, autocompletion=completes)
+PATH = click.Path(path_type=Path)
+"""The type of an argument or an option that is the path of a file or a folder."""
 
 
-def option(
-    metavar: str,
-    says: str,
-    *names: str,
-    default: str | bool = True,
-    completes: Callable[..., Any] | None = None,
-    minimum: float | None = None,
-    maximum: float | None = None,
-    hidden: bool = False,
-) -> Any:
-    """An option with a value.
+class Whole(click.IntRange):
+    """A whole number within bounds."""
 
-    Args:
-        metavar: what help calls the value.
-        says: a sentence of help.
-        names: its names, if not that of the parameter.
-        default: what happens without it, in words; the parameter's default unless given.
-        completes: lists what a shell may complete.
-        minimum: the least value.
-        maximum: the largest value.
-        hidden: whether only `--help-all` shows it.
-    """
-    return typer.Option(
-        *names,
-        metavar=metavar,
-        help=says,
-        show_default=default,
-        autocompletion=completes,
-        min=minimum,
-        max=maximum,
-        hidden=hidden,
-    )
+    name = "whole number"
 
 
-def flag(name: str, says: str, hidden: bool = False) -> Any:
-    """An option without a value."""
-    return typer.Option(name, help=says, hidden=hidden)
+class Number(click.FloatRange):
+    """A number within bounds."""
+
+    name = "number"
 
 
-def out_option(says: str, default: str | bool = True, metavar: str = "DIR") -> Any:
-    """`--out`: where what a command makes goes."""
-    return option(metavar, says, "--out", "-o", default=default)
+def out_option(says: str, default: str | None = None, metavar: str = "DIR") -> Callable[[Any], Any]:
+    """`--out`: where what a command makes goes; `default` says where it goes without it."""
+    return click.option("--out", "-o", metavar=metavar, type=PATH, show_default=default, help=says)
 
 
-ScenarioFile = Annotated[Path, argument("SCENARIO", "The scenario file, TOML or JSON.")]
-Settings = Annotated[
-    list[str],
-    option(
-        "PATH=VALUE",
-        "Change a field by its path: link[0].rate=5Mbit, traffic.voice.flows=20. Repeatable.",
-        "--set",
-        completes=settings,
-    ),
-]
-Seed = Annotated[
-    int | None, option("N", "Seed of the random numbers, instead of the scenario's.", minimum=0)
-]
-FirstSeed = Annotated[
-    int | None,
-    option("N", "Seed of the first run; later runs count up from it.", minimum=0),
-]
-Jobs = Annotated[
-    int | None,
-    option(
-        "N",
-        "Number of runs at the same time.",
-        "--jobs",
-        "-j",
-        default="one a core",
-        minimum=1,
-        hidden=True,
-    ),
-]
-For = Annotated[
-    File, option("FILE", f"Kind of file: {', '.join(each.value for each in File)}.", "--for")
-]
-AsJson = Annotated[bool, flag("--json", "Print only JSON.")]
+scenario_file = click.argument(
+    "scenario", metavar="SCENARIO", type=PATH, help="The scenario file, TOML or JSON."
+)
+settings = click.option(
+    "--set",
+    "set_",
+    metavar="PATH=VALUE",
+    multiple=True,
+    shell_complete=complete.settings,
+    help="Change a field by its path: link[0].rate=5Mbit, traffic.voice.flows=20. Repeatable.",
+)
+seed = click.option(
+    "--seed",
+    metavar="N",
+    type=Whole(0),
+    help="Seed of the random numbers, instead of the scenario's.",
+)
+first_seed = click.option(
+    "--seed",
+    metavar="N",
+    type=Whole(0),
+    help="Seed of the first run; later runs count up from it.",
+)
+jobs = click.option(
+    "--jobs",
+    "-j",
+    metavar="N",
+    type=Whole(1),
+    show_default="one a core",
+    help="Number of runs at the same time.",
+    hidden=True,
+)
+for_file = click.option(
+    "--for",
+    "for_",
+    metavar="FILE",
+    type=click.Choice(File),
+    default=File.scenario,
+    show_default=File.scenario.value,
+    help=f"Kind of file: {', '.join(each.value for each in File)}.",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print only JSON.")
 
 
 def names(text: str | None) -> list[str] | None:

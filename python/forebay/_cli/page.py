@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
+import click
 
 from forebay._cli import app
 from forebay._cli.help import arguments, examples, options, prose, usage
@@ -29,11 +29,11 @@ Exit codes: 0 for success, 1 if a check or a verdict fails, 2 for wrong input, 1
 
 def cli_page() -> str:
     """Every command with its arguments, options and examples, in Markdown."""
-    group: Any = typer.main.get_command(app)
-    lines = [_HEAD, *_options(group, "All commands take these, before the name of the command:")]
-    for name in group.list_commands(None):
-        command = group.commands[name]
-        if hasattr(command, "commands"):
+    context = click.Context(app)
+    lines = [_HEAD, *_options(app, "All commands take these, before the name of the command:")]
+    for name in app.list_commands(context):
+        command = app.get_command(context, name)
+        if isinstance(command, click.Group):
             lines += ["", f"## `forebay {name}`", "", prose(command.help)]
             for inner, each in command.commands.items():
                 lines += _command(each, f"{name} {inner}", "###")

@@ -5,26 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from rich import box
-from rich.markup import escape
-from rich.padding import Padding
-from rich.table import Table
+import click
+from click.exceptions import Exit
 
 from forebay._cli import complete
-from forebay._cli.console import Bar, Terminal, command_line, friendly, say, stopped
+from forebay._cli.console import command_line, say, stopped
 from forebay._cli.help import Command, Group
-from forebay._cli.options import AsJson, Jobs, Settings, argument, flag, option, out_option
+from forebay._cli.options import as_json, jobs, out_option, settings
 from forebay._engine import ScenarioError
-
-app = typer.Typer(
-    help="Reproduce published papers: figures, and verdicts on claims.",
-    cls=Group,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
 
 LEVELS = {"conclusions": "conclusions\nthat hold", "numbers": "numbers\nin range"}
 
@@ -32,80 +22,95 @@ UNEXPLAINED = 1
 """Exit code if a claim differs and the paper's folder does not say why, or a sentence of its
 discussion does not hold."""
 
-Key = Annotated[
-    str,
-    argument(
-        "KEY",
-        "The paper (see forebay paper list), or a folder with one.",
-        completes=complete.papers,
-    ),
-]
+key = click.argument(
+    "key",
+    metavar="KEY",
+    shell_complete=complete.papers,
+    help="The paper (see forebay paper list), or a folder with one.",
+)
 
 
-@app.command("list", cls=Command)
-def list_(as_json: AsJson = False) -> None:
+@click.group(cls=Group, help="Reproduce published papers: figures, and verdicts on claims.")
+def command() -> None:
+    """Commands on papers."""
+
+
+@command.command("list", cls=Command)
+@as_json
+def list_(as_json: bool) -> None:
     """List the papers, and how many of their claims were reproduced.
 
     Examples:
         forebay paper list
     """
-    with friendly():
-        from forebay.papers import library
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
 
-        states = [_state(key) for key in library.names()]
-        if as_json:
-            print(json.dumps(states, indent=2, ensure_ascii=False))
-            return
-        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-        table.add_column("paper", no_wrap=True)
-        for name in (*LEVELS.values(), "claims\nreproduced"):
-            table.add_column(name, justify="right")
-        for each in states:
-            claims = each["claims"] or {}
-            judged = {"good": claims.get("reproduced", 0), "of": sum(claims.values())}
-            cells = [_of(each.get(level)) for level in LEVELS]
-            table.add_row(each["paper"], *cells, _of(judged))
-        console = Terminal()
-        console.print(table)
-        titles = Table(box=None, show_header=False, pad_edge=False)
-        for each in states:
-            titles.add_row(each["paper"], escape(each["title"]))
-        console.print("\nWhat they are:", titles, sep="\n")
-        console.print("\nWhen they were last run in full:")
-        for state in dict.fromkeys(each["state"] for each in states):
-            those = ", ".join(each["paper"] for each in states if each["state"] == state)
-            console.print(f"  {escape(state)}: {those}", style="dim", highlight=False)
+    from forebay._cli.drawn import Terminal
+    from forebay.papers import library
+
+    states = [_state(key) for key in library.names()]
+    if as_json:
+        print(json.dumps(states, indent=2, ensure_ascii=False))
+        return
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("paper", no_wrap=True)
+    for name in (*LEVELS.values(), "claims\nreproduced"):
+        table.add_column(name, justify="right")
+    for each in states:
+        claims = each["claims"] or {}
+        judged = {"good": claims.get("reproduced", 0), "of": sum(claims.values())}
+        cells = [_of(each.get(level)) for level in LEVELS]
+        table.add_row(each["paper"], *cells, _of(judged))
+    console = Terminal()
+    console.print(table)
+    titles = Table(box=None, show_header=False, pad_edge=False)
+    for each in states:
+        titles.add_row(each["paper"], escape(each["title"]))
+    console.print("\nWhat they are:", titles, sep="\n")
+    console.print("\nWhen they were last run in full:")
+    for state in dict.fromkeys(each["state"] for each in states):
+        those = ", ".join(each["paper"] for each in states if each["state"] == state)
+        console.print(f"  {escape(state)}: {those}", style="dim", highlight=False)
 
 
-@app.command("run", cls=Command)
+@command.command("run", cls=Command)
+@key
+@click.option(
+    "--figure", metavar="N", help="Only this figure, and the claims that its runs decide."
+)
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="A quick look: fewer and shorter runs, kept in a folder of their own.",
+)
+@click.option(
+    "--partial",
+    is_flag=True,
+    help="Run nothing: draw and judge what the finished runs allow.",
+    hidden=True,
+)
+@settings
+@out_option("Folder for the results; a stopped run goes on there.", "out/papers/KEY")
+@click.option(
+    "--page",
+    is_flag=True,
+    help="Keep the results with the paper and write its page in docs/papers.",
+    hidden=True,
+)
+@as_json
+@jobs
 def run_(
-    key: Key,
-    figure: Annotated[
-        str | None, option("N", "Only this figure, and the claims that its runs decide.")
-    ] = None,
-    quick: Annotated[
-        bool,
-        flag("--quick", "A quick look: fewer and shorter runs, kept in a folder of their own."),
-    ] = False,
-    partial: Annotated[
-        bool,
-        flag("--partial", "Run nothing: draw and judge what the finished runs allow.", hidden=True),
-    ] = False,
-    set_: Settings = [],  # noqa: B006 - read only
-    out: Annotated[
-        Path | None,
-        out_option("Folder for the results; a stopped run goes on there.", "out/papers/KEY"),
-    ] = None,
-    page: Annotated[
-        bool,
-        flag(
-            "--page",
-            "Keep the results with the paper and write its page in docs/papers.",
-            hidden=True,
-        ),
-    ] = False,
-    as_json: AsJson = False,
-    jobs: Jobs = None,
+    key: str,
+    figure: str | None,
+    quick: bool,
+    partial: bool,
+    set_: tuple[str, ...],
+    out: Path | None,
+    page: bool,
+    as_json: bool,
+    jobs: int | None,
 ) -> None:
     """Run a paper's studies, draw its figures and judge its claims.
 
@@ -118,60 +123,56 @@ def run_(
         forebay paper run cp-aqm --figure 3 --quick
         forebay paper run ./my-copy-of-cp-aqm --quick
     """
-    with friendly():
-        from forebay.papers import library, run, verdicts  # and matplotlib, which takes its time
+    from forebay._cli.drawn import Bar
+    from forebay.papers import library, run, verdicts
 
-        if page and (quick or figure is not None or set_):
-            raise ScenarioError("--page keeps full results; leave out --quick, --figure and --set")
-        if page and key not in library.names():
-            raise ScenarioError("--page is for the papers that forebay paper list shows")
-        if page:
-            run.docs_folder()
-        folder = out if out is not None else run.folder_for(key, quick, bool(set_))
-        bar = Bar()
-        try:
-            with bar:
-                found = run.run(
-                    key,
-                    folder,
-                    figure=figure,
-                    quick=quick,
-                    partial=partial,
-                    settings=set_,
-                    jobs=jobs,
-                    command=command_line(),
-                    tell=bar.say,
-                )
-        except KeyboardInterrupt:
-            stopped(f"Every run that had ended is kept in {folder}; the same command goes on.")
-        written = run.keep(found) if page else None
-        if as_json:
-            print(json.dumps(found, indent=2, ensure_ascii=False))
-        else:
-            _print(found)
-            if set_:
-                say("The scenarios were changed by --set; the claims are about the unchanged ones.")
-            say(f"Figures: {folder / 'images'}")
-            if figure is None:
-                say(f"Page: {written or folder / f'{key}.md'}")
-        if not (quick or set_) and (verdicts.unexplained(found) or verdicts.unsupported(found)):
-            raise typer.Exit(UNEXPLAINED)
+    if page and (quick or figure is not None or set_):
+        raise ScenarioError("--page keeps full results; leave out --quick, --figure and --set")
+    if page and key not in library.names():
+        raise ScenarioError("--page is for the papers that forebay paper list shows")
+    if page:
+        run.docs_folder()
+    folder = out if out is not None else run.folder_for(key, quick, bool(set_))
+    bar = Bar()
+    try:
+        with bar:
+            found = run.run(
+                key,
+                folder,
+                figure=figure,
+                quick=quick,
+                partial=partial,
+                settings=set_,
+                jobs=jobs,
+                command=command_line(),
+                tell=bar.say,
+            )
+    except KeyboardInterrupt:
+        stopped(f"Every run that had ended is kept in {folder}; the same command goes on.")
+    written = run.keep(found) if page else None
+    if as_json:
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        _print(found)
+        if set_:
+            say("The scenarios were changed by --set; the claims are about the unchanged ones.")
+        say(f"Figures: {folder / 'images'}")
+        if figure is None:
+            say(f"Page: {written or folder / f'{key}.md'}")
+    if not (quick or set_) and (verdicts.unexplained(found) or verdicts.unsupported(found)):
+        raise Exit(UNEXPLAINED)
 
 
-@app.command("page", cls=Command)
-def page_(
-    keys: Annotated[
-        list[str] | None,
-        argument(
-            "KEY...",
-            "The papers (see forebay paper list); all unless given.",
-            completes=complete.papers,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, out_option("Folder for the full pages and their figures.", "none")
-    ] = None,
-) -> None:
+@command.command("page", cls=Command)
+@click.argument(
+    "keys",
+    metavar="KEY...",
+    nargs=-1,
+    shell_complete=complete.papers,
+    help="The papers (see forebay paper list); all unless given.",
+)
+@out_option("Folder for the full pages and their figures.", "none")
+def page_(keys: tuple[str, ...], out: Path | None) -> None:
     """Write the pages of papers from the results kept with them, without runs.
 
     With --out, these are the full pages, with figures. Without it, the short pages in docs/papers
@@ -180,12 +181,11 @@ def page_(
     Examples:
         forebay paper page cp-aqm --out /tmp
     """
-    with friendly():
-        from forebay.papers import library, page, run
+    from forebay.papers import library, page, run
 
-        for key in keys or library.names():
-            found = run.retold(key)
-            print(run.keep(found) if out is None else page.write(found, out))
+    for key in keys or library.names():
+        found = run.retold(key)
+        print(run.keep(found) if out is None else page.write(found, out))
 
 
 def _of(counted: Mapping[str, int] | None) -> str:
@@ -221,6 +221,11 @@ def _state(key: str) -> dict[str, Any]:
 
 
 def _print(found: Mapping[str, Any]) -> None:
+    from rich.markup import escape
+    from rich.padding import Padding
+    from rich.table import Table
+
+    from forebay._cli.drawn import Terminal
     from forebay.papers import verdicts
     from forebay.papers.page import between
     from forebay.report.table import cell

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
+from click.exceptions import Exit
 
 from forebay import _engine
-from forebay._cli.console import friendly
-from forebay._cli.options import AsJson, argument
+from forebay._cli.help import Command
+from forebay._cli.options import PATH, as_json
 from forebay.scenario import plugins
 
 
-def command(
-    recording: Annotated[Path, argument("FILE", "A recording of forebay-gate.")],
-    as_json: AsJson = False,
-) -> None:
+@click.command(cls=Command)
+@click.argument("recording", metavar="FILE", type=PATH, help="A recording of forebay-gate.")
+@as_json
+def command(recording: Path, as_json: bool) -> None:
     """Replay a gate's recording through the simulator's queue.
 
     Every packet must be queued, dropped, marked and sent as it was on the real link. Exit code 1
@@ -26,22 +26,19 @@ def command(
     Examples:
         forebay replay recording/forward.rec
     """
-    with friendly():
-        found = json.loads(_engine.replay(str(recording), plugins))
-        if as_json:
-            print(json.dumps(found, indent=2, ensure_ascii=False))
-        else:
-            dropped = sum(found["dropped"].values())
-            print(
-                f"{found['kind']}: {found['calls']} calls in {found['span_s']:.3f} s: "
-                f"{found['offered']} packets offered, {found['sent']} sent, {dropped} dropped, "
-                f"{found['marked']} marked"
-            )
-            if found["truncated"]:
-                print("The recording ends within a call.")
-            difference = found["difference"]
-            print(
-                f"The first difference: {difference}" if difference else "Everything is the same."
-            )
-        if found["difference"]:
-            raise typer.Exit(1)
+    found = json.loads(_engine.replay(str(recording), plugins))
+    if as_json:
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        dropped = sum(found["dropped"].values())
+        print(
+            f"{found['kind']}: {found['calls']} calls in {found['span_s']:.3f} s: "
+            f"{found['offered']} packets offered, {found['sent']} sent, {dropped} dropped, "
+            f"{found['marked']} marked"
+        )
+        if found["truncated"]:
+            print("The recording ends within a call.")
+        difference = found["difference"]
+        print(f"The first difference: {difference}" if difference else "Everything is the same.")
+    if found["difference"]:
+        raise Exit(1)

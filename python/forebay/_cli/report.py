@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from forebay._cli.console import friendly, say
-from forebay._cli.options import argument, out_option
+import click
+
+from forebay._cli.console import say
+from forebay._cli.help import Command
+from forebay._cli.options import PATH, out_option
 
 
-def command(
-    folder: Annotated[Path, argument("DIR", "The results of forebay sweep.")],
-    out: Annotated[
-        Path | None, out_option("The report.", "report.html in DIR", metavar="FILE")
-    ] = None,
-) -> None:
+@click.command(cls=Command)
+@click.argument("folder", metavar="DIR", type=PATH, help="The results of forebay sweep.")
+@out_option("The report.", "report.html in DIR", metavar="FILE")
+def command(folder: Path, out: Path | None) -> None:
     """Write the report of a study.
 
     One HTML file that works offline: measures over the axes with intervals, differences
@@ -23,8 +23,7 @@ def command(
     Examples:
         forebay report out/uplink-study
     """
-    with friendly():
-        from forebay import sweep as sweeps
-        from forebay.sweep.report import write
+    from forebay import sweep as sweeps
+    from forebay.sweep.report import write
 
-        say(f"Report: {write(sweeps.results(folder), out)}")
+    say(f"Report: {write(sweeps.results(folder), out)}")

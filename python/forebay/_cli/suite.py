@@ -3,45 +3,46 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+
+import click
 
 from forebay._cli import complete
-from forebay._cli.console import Bar, command_line, friendly, say, stopped
-from forebay._cli.options import Jobs, argument, flag, names, option, out_option
+from forebay._cli.console import command_line, say, stopped
+from forebay._cli.help import Command
+from forebay._cli.options import jobs, names, out_option
 
 
+@click.command(cls=Command)
+@click.argument(
+    "name", metavar="NAME", shell_complete=complete.suites, help="rfc7928, rfc9743, l4s or bbr."
+)
+@click.option(
+    "--disciplines",
+    "-d",
+    metavar="KIND,KIND,...",
+    show_default="those of the suite",
+    shell_complete=complete.kinds,
+    help="Disciplines for rfc7928 and l4s; forebay kinds lists them.",
+)
+@click.option(
+    "--controls",
+    metavar="CONTROL,CONTROL,...",
+    show_default="all; bbr3",
+    shell_complete=complete.controls,
+    help="Congestion controls for rfc9743, or one for bbr.",
+)
+@click.option(
+    "--quick", is_flag=True, help="A quick look: three runs of each point, one path of each case."
+)
+@out_option("Folder for the results; a stopped run goes on there.", "out/NAME")
+@jobs
 def command(
-    name: Annotated[
-        str, argument("NAME", "rfc7928, rfc9743, l4s or bbr.", completes=complete.suites)
-    ],
-    disciplines: Annotated[
-        str | None,
-        option(
-            "KIND,KIND,...",
-            "Disciplines for rfc7928 and l4s; forebay kinds lists them.",
-            "--disciplines",
-            "-d",
-            default="those of the suite",
-            completes=complete.kinds,
-        ),
-    ] = None,
-    controls: Annotated[
-        str | None,
-        option(
-            "CONTROL,CONTROL,...",
-            "Congestion controls for rfc9743, or one for bbr.",
-            "--controls",
-            default="all; bbr3",
-            completes=complete.controls,
-        ),
-    ] = None,
-    quick: Annotated[
-        bool, flag("--quick", "A quick look: three runs of each point, one path of each case.")
-    ] = False,
-    out: Annotated[
-        Path | None, out_option("Folder for the results; a stopped run goes on there.", "out/NAME")
-    ] = None,
-    jobs: Jobs = None,
+    name: str,
+    disciplines: str | None,
+    controls: str | None,
+    quick: bool,
+    out: Path | None,
+    jobs: int | None,
 ) -> None:
     """Run a published set of tests on disciplines or controls.
 
@@ -54,17 +55,17 @@ def command(
         forebay suite rfc9743 --controls cubic,bbr3 --quick
         forebay suite bbr --quick
     """
-    with friendly():
-        from forebay.suite import run
+    from forebay._cli.drawn import Bar
+    from forebay.suite import run
 
-        folder = out if out is not None else run.folder_for(name, quick)
-        begin = run.prepared(
-            name, names(disciplines), names(controls), quick, folder, jobs, command_line()
-        )
-        bar = Bar()
-        try:
-            with bar:
-                written = begin(bar.say)
-        except KeyboardInterrupt:
-            stopped(f"Every run that had ended is kept in {folder}; the same command goes on.")
-        say(f"Report: {written}")
+    folder = out if out is not None else run.folder_for(name, quick)
+    begin = run.prepared(
+        name, names(disciplines), names(controls), quick, folder, jobs, command_line()
+    )
+    bar = Bar()
+    try:
+        with bar:
+            written = begin(bar.say)
+    except KeyboardInterrupt:
+        stopped(f"Every run that had ended is kept in {folder}; the same command goes on.")
+    say(f"Report: {written}")

@@ -5,69 +5,114 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Annotated
+
+import click
 
 from forebay._cli import complete
-from forebay._cli.console import Bar, Terminal, command_line, friendly, say, stopped
-from forebay._cli.options import AsJson, Jobs, ScenarioFile, Settings, option, out_option
+from forebay._cli.console import command_line, say, stopped
+from forebay._cli.help import Command
+from forebay._cli.options import Whole, as_json, jobs, out_option, scenario_file, settings
 from forebay._engine import ScenarioError
 from forebay.scenario import load_with
 
 
+@click.command(cls=Command)
+@scenario_file
+@click.option("--maximize", metavar="KEY", help="Make this measure large: a key of run --json.")
+@click.option("--minimize", metavar="KEY", help="Make this measure small instead.")
+@click.option(
+    "--subject-to",
+    metavar="BOUND",
+    multiple=True,
+    help="A bound: 'KEY <= VALUE' or 'KEY >= VALUE'. Repeatable.",
+)
+@click.option(
+    "--param",
+    metavar="RANGE",
+    multiple=True,
+    help="Vary PATH=LOW..HIGH[:log] or PATH=A,B,C. Repeatable.",
+)
+@click.option(
+    "--discipline",
+    metavar="NAME",
+    shell_complete=complete.kinds,
+    help="Tune this kind or label instead of the link's queue.",
+)
+@click.option(
+    "--link",
+    metavar="NAME",
+    shell_complete=complete.links,
+    help="Link on which the discipline is tuned.",
+    hidden=True,
+)
+@click.option(
+    "--baseline",
+    metavar="NAME",
+    show_default="the scenario's",
+    help="Give gain and efficiency relative to this discipline.",
+    hidden=True,
+)
+@settings
+@click.option(
+    "--trials",
+    metavar="N",
+    type=Whole(1),
+    default=40,
+    help="Combinations of values to try.",
+)
+@click.option(
+    "--replications",
+    "-r",
+    metavar="N",
+    type=Whole(2),
+    default=8,
+    help="Runs of each trial.",
+    hidden=True,
+)
+@click.option(
+    "--candidates",
+    metavar="N",
+    type=Whole(1),
+    default=6,
+    help="Number of best trials to judge again with new seeds.",
+    hidden=True,
+)
+@click.option(
+    "--verify",
+    metavar="N",
+    type=Whole(2),
+    default=30,
+    help="Runs of each candidate when it is judged again.",
+    hidden=True,
+)
+@click.option(
+    "--seed",
+    metavar="N",
+    type=Whole(0),
+    help="Seed of the first replication, and of the search.",
+    hidden=True,
+)
+@out_option("Folder for the results.", "out/SCENARIO-tune")
+@as_json
+@jobs
 def command(
-    scenario: ScenarioFile,
-    maximize: Annotated[
-        str | None, option("KEY", "Make this measure large: a key of run --json.")
-    ] = None,
-    minimize: Annotated[str | None, option("KEY", "Make this measure small instead.")] = None,
-    subject_to: Annotated[
-        list[str],
-        option("BOUND", "A bound: 'KEY <= VALUE' or 'KEY >= VALUE'. Repeatable.", "--subject-to"),
-    ] = [],  # noqa: B006 - read only
-    param: Annotated[
-        list[str],
-        option("RANGE", "Vary PATH=LOW..HIGH[:log] or PATH=A,B,C. Repeatable.", "--param"),
-    ] = [],  # noqa: B006 - read only
-    discipline: Annotated[
-        str | None,
-        option(
-            "NAME", "Tune this kind or label instead of the link's queue.", completes=complete.kinds
-        ),
-    ] = None,
-    link: Annotated[
-        str | None,
-        option(
-            "NAME", "Link on which the discipline is tuned.", completes=complete.links, hidden=True
-        ),
-    ] = None,
-    baseline: Annotated[
-        str | None,
-        option(
-            "NAME",
-            "Give gain and efficiency relative to this discipline.",
-            default="the scenario's",
-            hidden=True,
-        ),
-    ] = None,
-    set_: Settings = [],  # noqa: B006 - read only
-    trials: Annotated[int, option("N", "Combinations of values to try.", minimum=1)] = 40,
-    replications: Annotated[
-        int, option("N", "Runs of each trial.", "--replications", "-r", minimum=2, hidden=True)
-    ] = 8,
-    candidates: Annotated[
-        int,
-        option("N", "Number of best trials to judge again with new seeds.", minimum=1, hidden=True),
-    ] = 6,
-    verify: Annotated[
-        int, option("N", "Runs of each candidate when it is judged again.", minimum=2, hidden=True)
-    ] = 30,
-    seed: Annotated[
-        int | None,
-        option("N", "Seed of the first replication, and of the search.", minimum=0, hidden=True),
-    ] = None,
-    out: Annotated[Path | None, out_option("Folder for the results.", "out/SCENARIO-tune")] = None,
-    as_json: AsJson = False,
-    jobs: Jobs = None,
+    scenario: Path,
+    maximize: str | None,
+    minimize: str | None,
+    subject_to: tuple[str, ...],
+    param: tuple[str, ...],
+    discipline: str | None,
+    link: str | None,
+    baseline: str | None,
+    set_: tuple[str, ...],
+    trials: int,
+    replications: int,
+    candidates: int,
+    verify: int,
+    seed: int | None,
+    out: Path | None,
+    as_json: bool,
+    jobs: int | None,
 ) -> None:
     r"""Find parameter values that optimise a measure within bounds.
 
@@ -80,42 +125,42 @@ def command(
             --subject-to "classes.calls.p99_delay_ms <= 300" \
             --param link.uplink.queue.target=1ms..50ms:log
     """
-    with friendly():
-        # Tables and the optimiser need large libraries; the other commands start faster without.
-        from forebay.tune.show import plain, print_outcome
-        from forebay.tune.tuning import tune
+    # Tables and the optimiser need large libraries; the other commands start faster without.
+    from forebay._cli.drawn import Bar, Terminal
+    from forebay.tune.show import plain, print_outcome
+    from forebay.tune.tuning import tune
 
-        prepared = load_with(scenario, set_)
-        folder = out if out is not None else Path("out") / f"{scenario.stem}-tune"
-        line = command_line()
-        progress = Bar()
-        try:
-            with progress:
-                outcome = tune(
-                    prepared,
-                    folder,
-                    maximize=maximize,
-                    minimize=minimize,
-                    subject_to=subject_to,
-                    parameters=param,
-                    discipline=discipline,
-                    link=link,
-                    baseline=baseline,
-                    jobs=jobs,
-                    progress=progress.update,
-                    command=line,
-                    trials=trials,
-                    replications=replications,
-                    candidates=candidates,
-                    verify=verify,
-                    seed=seed,
-                )
-        except KeyboardInterrupt:
-            stopped(f"{progress.state} are kept in {folder}; the same command goes on.")
-        except ValueError as error:
-            raise ScenarioError(str(error)) from None
-        if as_json:
-            print(json.dumps(plain(outcome, line), indent=2, ensure_ascii=False))
-            return
-        print_outcome(Terminal(), outcome, shlex.quote(str(scenario)), set_)
-        say(f"Picture: {folder / 'pareto.png'}\nResults: {folder / 'results.json'}")
+    prepared = load_with(scenario, set_)
+    folder = out if out is not None else Path("out") / f"{scenario.stem}-tune"
+    line = command_line()
+    progress = Bar()
+    try:
+        with progress:
+            outcome = tune(
+                prepared,
+                folder,
+                maximize=maximize,
+                minimize=minimize,
+                subject_to=subject_to,
+                parameters=param,
+                discipline=discipline,
+                link=link,
+                baseline=baseline,
+                jobs=jobs,
+                progress=progress.update,
+                command=line,
+                trials=trials,
+                replications=replications,
+                candidates=candidates,
+                verify=verify,
+                seed=seed,
+            )
+    except KeyboardInterrupt:
+        stopped(f"{progress.state} are kept in {folder}; the same command goes on.")
+    except ValueError as error:
+        raise ScenarioError(str(error)) from None
+    if as_json:
+        print(json.dumps(plain(outcome, line), indent=2, ensure_ascii=False))
+        return
+    print_outcome(Terminal(), outcome, shlex.quote(str(scenario)), set_)
+    say(f"Picture: {folder / 'pareto.png'}\nResults: {folder / 'results.json'}")

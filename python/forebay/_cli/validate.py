@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
+from click.exceptions import Exit
 
 from forebay import _disk
-from forebay._cli.console import Bar, Terminal, command_line, friendly
-from forebay._cli.options import AsJson, Jobs, flag, option, out_option
+from forebay._cli.console import command_line
+from forebay._cli.help import Command
+from forebay._cli.options import as_json, jobs, out_option
 
 
+@click.command(cls=Command)
+@click.option("--quick", is_flag=True, help="Only the fast checks: less than a minute.")
+@click.option(
+    "--only",
+    metavar="NAME",
+    multiple=True,
+    help="One check or family (queues, schedulers, tcp), or replications (how well they use the "
+    "cores). Repeatable.",
+)
+@as_json
+@out_option("Also write the JSON to this file.", metavar="FILE")
+@jobs
 def command(
-    quick: Annotated[bool, flag("--quick", "Only the fast checks: less than a minute.")] = False,
-    only: Annotated[
-        list[str],
-        option(
-            "NAME",
-            "One check or family (queues, schedulers, tcp), or replications (how well they use the "
-            "cores). Repeatable.",
-        ),
-    ] = [],  # noqa: B006 - read only
-    as_json: AsJson = False,
-    out: Annotated[
-        Path | None, out_option("Also write the JSON to this file.", metavar="FILE")
-    ] = None,
-    jobs: Jobs = None,
+    quick: bool, only: tuple[str, ...], as_json: bool, out: Path | None, jobs: int | None
 ) -> None:
     """Check the simulator against queueing theory and TCP formulas.
 
@@ -37,18 +37,18 @@ def command(
         forebay validate --quick
         forebay validate --only mm1-0.6
     """
-    with friendly():
-        from forebay.validate import command
+    from forebay._cli.drawn import Bar, Terminal
+    from forebay.validate import command
 
-        with Bar() as bar:
-            record = command.execute(
-                quick=quick, only=only, jobs=jobs, line=command_line(), progress=bar.set
-            )
-        if out is not None:
-            _disk.write(out, json.dumps(record.section, indent=1, ensure_ascii=False) + "\n")
-        if as_json:
-            print(json.dumps(record.section, indent=2, ensure_ascii=False))
-        else:
-            record.print(Terminal())
-        if not record.passed:
-            raise typer.Exit(1)
+    with Bar() as bar:
+        record = command.execute(
+            quick=quick, only=only, jobs=jobs, line=command_line(), progress=bar.set
+        )
+    if out is not None:
+        _disk.write(out, json.dumps(record.section, indent=1, ensure_ascii=False) + "\n")
+    if as_json:
+        print(json.dumps(record.section, indent=2, ensure_ascii=False))
+    else:
+        record.print(Terminal())
+    if not record.passed:
+        raise Exit(1)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
