@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import io
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Callable
@@ -200,7 +198,7 @@ def words(error: OSError) -> str:
 
 def _beside(path: Path) -> Path:
     """A hidden name that is free, in the same folder."""
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
+    return path.with_name(f".{path.name}.{os.urandom(4).hex()}{PARTIAL}")
 
 
 def _remove(path: Path) -> None:
@@ -250,6 +248,8 @@ def _synchronise(folder: Path) -> None:
 
 def _rename(old: Path, new: Path, how: int) -> None:
     """Rename by Linux' renameat2; in two steps where the file system lacks it."""
+    import ctypes
+
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     names = (_AT_FDCWD, os.fsencode(old), _AT_FDCWD, os.fsencode(new))
     if call is not None and call(*names, how) == 0:

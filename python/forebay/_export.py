@@ -10,7 +10,7 @@ import polars as pl
 
 from forebay import _disk
 from forebay._engine import ScenarioError
-from forebay._runs.folder import parquet, read_parquet
+from forebay._runs.frames import parquet, read_parquet
 
 
 def export(folder: Path, out: Path, form: Literal["csv", "parquet"]) -> list[Path]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from forebay import _disk
 from forebay._runs import Result
 from forebay._runs.folder import Content, write_folder
@@ -91,6 +89,8 @@ def summary(comparison: Comparison) -> dict[str, Any]:
 
 
 def _of_run(result: Result) -> dict[str, Content]:
+    import polars as pl
+
     return {
         "flows.parquet": result.flows,
         "series.parquet": pl.concat([result.queue, result.classes], how="diagonal"),

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from forebay._engine import ScenarioError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 EFFICIENCY = "efficiency"
 """Key of system efficiency, a share of the baseline's (1 = as much)."""
@@ -57,6 +59,11 @@ def relative(
     Raises:
         ScenarioError: no such discipline or class.
     """
+    import polars as pl
+
+    def ratio(value: pl.Expr, base: pl.Expr) -> pl.Expr:
+        return pl.when(base > 0).then(value / base)
+
     known = classes_of(runs.columns)
     labels = runs["discipline"].unique(maintain_order=True).to_list()
     if baseline not in labels:
@@ -74,13 +81,9 @@ def relative(
     total = pl.sum_horizontal(pl.col(goodput(class_)) for class_ in of)
     before = pl.sum_horizontal((pl.col(f"\0{class_}") for class_ in of), ignore_nulls=False)
     return paired.with_columns(
-        *(_ratio(pl.col(goodput(each)), pl.col(f"\0{each}")).alias(gain(each)) for each in known),
-        _ratio(total, before).alias(EFFICIENCY),
+        *(ratio(pl.col(goodput(each)), pl.col(f"\0{each}")).alias(gain(each)) for each in known),
+        ratio(total, before).alias(EFFICIENCY),
     ).select(*runs.columns, *map(gain, known), EFFICIENCY)
-
-
-def _ratio(value: pl.Expr, base: pl.Expr) -> pl.Expr:
-    return pl.when(base > 0).then(value / base)
 
 
 def _near(name: str, known: Sequence[str]) -> str:

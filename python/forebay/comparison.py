@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from forebay import _relative, stats
 from forebay._engine import ScenarioError
@@ -15,6 +13,9 @@ from forebay._runs import Result, Task, Tell, result_of, run_all
 from forebay._runs.result import ON_REQUEST, flattened
 from forebay.measures import GAIN, Measure, best_of
 from forebay.scenario import Queue, Scenario, labelled, named, plain
+
+if TYPE_CHECKING:
+    import polars as pl
 
 DEFAULT_REPLICATIONS = 10
 """Replications if neither the caller nor the scenario says how many."""
@@ -201,7 +202,7 @@ class Comparison:
                 }
                 summary = summary | shown
             rows.append(_key(run) | flattened(summary))
-        table = pl.from_dicts(rows, infer_schema_length=None)
+        table = _table(rows)
         if self.baseline is None:
             return table
         return _relative.relative(table, ["replication"], self.baseline, self.efficient)
@@ -214,7 +215,7 @@ class Comparison:
             for run in self.runs
             for name, link in run.result.summary["links"].items()
         ]
-        return pl.from_dicts(rows, infer_schema_length=None)
+        return _table(rows)
 
     @cached_property
     def flows(self) -> pl.DataFrame:
@@ -242,10 +243,12 @@ class Comparison:
 
     def _relative(self, label: str, key: str) -> list[float | None]:
         """One value a replication of a measure that is set against the baseline."""
-        runs = self.runs_table.filter(pl.col("discipline") == label)
+        runs = self.runs_table.filter(discipline=label)
         return runs[key].to_list() if key in runs.columns else [None] * runs.height
 
     def _stacked(self, tables: Callable[[Result], list[pl.DataFrame]]) -> pl.DataFrame:
+        import polars as pl
+
         frames: list[pl.DataFrame] = []
         for run in self.runs:
             key = [pl.lit(value).alias(name) for name, value in _key(run).items()]
@@ -441,6 +444,12 @@ def _queue_of(scenario: Scenario, name: str) -> dict[str, Any]:
     if queue is None:
         raise ScenarioError(f"{name} has no queue; write one in the scenario")
     return queue
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.from_dicts(rows, infer_schema_length=None)
 
 
 def _key(run: Run) -> dict[str, Any]:

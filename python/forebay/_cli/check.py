@@ -28,14 +28,10 @@ def command(scenario: Path, set_: tuple[str, ...], fix: bool, as_json: bool) -> 
         forebay check examples/branch-uplink.toml
         forebay check examples/satellite.toml --fix > fixed.toml
     """
-    from rich.markup import escape
-
-    from forebay._cli.drawn import Terminal
+    from forebay.advice import before
 
     prepared = load_with(scenario, set_)
     effective = prepared.effective()
-    from forebay.advice import before, show
-
     hints = _hints(prepared)
     changed, settings = before.fixed(prepared, hints)
     if fix:
@@ -44,10 +40,16 @@ def command(scenario: Path, set_: tuple[str, ...], fix: bool, as_json: bool) -> 
         print(json.dumps(effective, indent=2, ensure_ascii=False))
     else:
         print(to_toml(effective), end="", flush=True)
+    if not hints:
+        return
+    from rich.markup import escape
+
+    from forebay._cli.drawn import Terminal
+    from forebay.advice import show
+
     console = Terminal(stderr=True)
-    if hints:
-        console.print("\n[bold]What an expert would say[/bold]")
-        show.print_hints(console, hints)
+    console.print("\n[bold]What an expert would say[/bold]")
+    show.print_hints(console, hints)
     if settings:
         sets = " ".join(f"--set {shlex.quote(each)}" for each in settings)
         said = "These changes are made above" if fix else "To change it, here or in compare"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from enum import Enum
-from importlib import resources
 from pathlib import Path
 
 from forebay import _engine
@@ -55,7 +54,7 @@ def open_schema(file: File) -> Schema:
     return Schema(schema(file))
 
 
-TEMPLATES = Path(str(resources.files("forebay"))) / "templates"
+TEMPLATES = Path(__file__).parents[1] / "templates"
 """The examples of the source tree, of which a wheel has a copy."""
 
 

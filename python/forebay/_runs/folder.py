@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import errno
-import io
 import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from forebay import _disk
 from forebay._engine import ScenarioError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _OURS = frozenset(
     ("runs.parquet", "links.parquet", "flows.parquet", "series.parquet", "delays.parquet",
@@ -21,7 +21,7 @@ _OURS = frozenset(
 )  # fmt: skip
 
 
-Content = pl.DataFrame | dict[str, Any] | str
+Content: TypeAlias = "pl.DataFrame | dict[str, Any] | str"
 """A table (Parquet), plain values (JSON) or text."""
 
 
@@ -111,26 +111,6 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:
     return folder
 
 
-def parquet(table: pl.DataFrame) -> bytes:
-    """A table as a file of Parquet."""
-    buffer = io.BytesIO()
-    table.write_parquet(buffer, statistics=False)
-    return buffer.getvalue()
-
-
-def read_parquet(path: Path) -> pl.DataFrame:
-    """A table from a file of Parquet.
-
-    Raises:
-        ScenarioError: it cannot be read, or is damaged.
-    """
-    content = _disk.read(path, _disk.OWN_LARGEST)
-    try:
-        return pl.read_parquet(io.BytesIO(content))
-    except pl.exceptions.PolarsError as error:
-        raise ScenarioError(f"{path}: is damaged ({error}); write it again") from None
-
-
 def _target(folder: Path) -> Path:
     """The folder itself, where `folder` is a link to one."""
     return folder.resolve() if folder.is_symlink() else folder.absolute()
@@ -149,8 +129,10 @@ def _is_result(summary: Path) -> bool:
 
 
 def _bytes(content: Content) -> bytes | str:
-    if isinstance(content, pl.DataFrame):
-        return parquet(content)
     if isinstance(content, str):
         return content
-    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+    if isinstance(content, dict):
+        return json.dumps(content, indent=2, allow_nan=False) + "\n"
+    from forebay._runs.frames import parquet
+
+    return parquet(content)

@@ -3,68 +3,51 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
-
-import numpy as np
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from forebay import _engine
 from forebay._engine import ScenarioError
 from forebay.scenario import Scenario, named
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from forebay._engine import Cancel, Output
     from forebay.plugin.process import Finished
-
-_COLUMNS = (
-    "flow",
-    "time_s",
-    "mean_packets",
-    "max_packets",
-    "mean_bytes",
-    "dropped",
-    "marked",
-    "throughput_bps",
-    "completed",
-    "delay_ms",
-    "count",
-    "start_s",
-    "bytes",
-    "end_s",
-    "duration_s",
-)
-
-_EMPTY: dict[str, pl.Schema] = {
-    "queue": pl.Schema({"link": pl.String, "time_s": pl.Float64, "mean_packets": pl.Float64}),
-    "class": pl.Schema({"class": pl.String, "time_s": pl.Float64, "throughput_bps": pl.Float64}),
-    "delay": pl.Schema({"class": pl.String, "delay_ms": pl.Float64, "count": pl.Float64}),
-    "queue_delay": pl.Schema({"link": pl.String, "delay_ms": pl.Float64, "count": pl.Float64}),
-}
 
 ON_REQUEST = ("flow_series", "transfers")
 """Tables that the engine makes only for a scenario whose `tables` name them."""
 
-_FLOWS = pl.Schema(
-    {
-        "id": pl.Int64,
-        "traffic": pl.String,
-        "class": pl.String,
-        "goodput_bps": pl.Float64,
-        "delivered_bytes": pl.Int64,
-        "retransmissions": pl.Int64,
-        "timeouts": pl.Int64,
-        "loss": pl.Float64,
-        "mean_delay_ms": pl.Float64,
-        "mean_wait_ms": pl.Float64,
-        "completed": pl.Int64,
-        "completion_s": pl.Float64,
-        "r_factor": pl.Float64,
-        "mos": pl.Float64,
-    }
-)
+
+class _Tables(Mapping[str, "pl.DataFrame"]):
+    """The engine's tables by name, made when one is first asked for: that takes libraries."""
+
+    def __init__(self, output: Output | Finished) -> None:
+        self._output: Output | Finished | None = output
+
+    @cached_property
+    def _frames(self) -> Mapping[str, pl.DataFrame]:
+        from forebay._runs import frames
+
+        assert self._output is not None
+        made = frames.of(self._output.tables())
+        self._output = None
+        return made
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        return self._frames[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._frames)
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, pl.DataFrame]]]:
+        return dict, (dict(self),)
 
 
 @dataclass(frozen=True)
@@ -89,7 +72,7 @@ class Result:
     @classmethod
     def of(cls, output: Output | Finished) -> Result:
         """The result in the engine's output."""
-        return cls(json.loads(output.summary), _frames(output))
+        return cls(json.loads(output.summary), _Tables(output))
 
     @property
     def threads(self) -> int:
@@ -125,7 +108,9 @@ class Result:
     @cached_property
     def flows(self) -> pl.DataFrame:
         """A row for each flow: goodput, retransmissions, timeouts, loss, delay, completion time."""
-        return pl.DataFrame(self.summary["flows"], schema=_FLOWS, strict=False)
+        from forebay._runs import frames
+
+        return frames.of_flows(self.summary["flows"])
 
     @cached_property
     def flow_series(self) -> pl.DataFrame:
@@ -163,8 +148,10 @@ class Result:
         return self.tables[name]
 
     def _table(self, name: str) -> pl.DataFrame:
+        from forebay._runs import frames
+
         table = self.tables.get(name)
-        return pl.DataFrame(schema=_EMPTY[name]) if table is None else table
+        return frames.empty(name) if table is None else table
 
 
 TABLES: Mapping[str, Callable[[Result], pl.DataFrame]] = {
@@ -211,59 +198,3 @@ def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         elif not isinstance(inner, list):
             flat[prefix + key] = inner
     return flat
-
-
-def _frames(output: Output | Finished) -> dict[str, pl.DataFrame]:
-    """The engine's tables, those of one name stacked with their labels as columns."""
-    # A network has thousands of tables of the same columns: they become one frame at once.
-    forms: dict[_Form, list[tuple[int, _Table]]] = {}
-    for place, (name, labels, columns) in enumerate(output.tables()):
-        form = _Form(name, tuple(sorted(labels)), tuple(sorted(columns, key=_order)))
-        forms.setdefault(form, []).append((place, (name, labels, columns)))
-    parts: dict[str, list[pl.DataFrame]] = {}
-    for form, tables in forms.items():
-        parts.setdefault(form.name, []).append(_stacked(form, tables))
-    return {
-        name: pl.concat(frames, how="diagonal").sort(_PLACE, maintain_order=True).drop(_PLACE)
-        for name, frames in parts.items()
-    }
-
-
-_Table: TypeAlias = "tuple[str, Mapping[str, str], Mapping[str, bytes]]"
-
-_PLACE = "place"
-"""Column of the engine's order of tables."""
-
-
-class _Form(NamedTuple):
-    """What tables have in common that can be stacked: the names of what they hold."""
-
-    name: str
-    labels: tuple[str, ...]
-    columns: tuple[str, ...]
-
-
-def _stacked(form: _Form, tables: Sequence[tuple[int, _Table]]) -> pl.DataFrame:
-    """Tables of one form, one below the other, with their labels and places beside them."""
-    numbers = pl.DataFrame(
-        {
-            key: np.concatenate([np.frombuffer(columns[key], "<f8") for _, (*_, columns) in tables])
-            for key in form.columns
-        }
-    )
-    if form.name in ON_REQUEST:
-        whole = pl.col("flow", "bytes") if form.name == "transfers" else pl.col("flow")
-        numbers = numbers.fill_nan(None).with_columns(whole.cast(pl.Int64))
-    rows = [len(columns[form.columns[0]]) // 8 for _, (*_, columns) in tables]
-    which = np.repeat(np.arange(len(tables)), rows)
-    labels = [
-        pl.Series(key, [labels[key] for _, (_, labels, _) in tables], pl.String)[which]
-        for key in form.labels
-    ]
-    places = pl.Series(_PLACE, np.array([place for place, _ in tables])[which])
-    return numbers.select(*labels, pl.all(), places)
-
-
-def _order(column: str) -> tuple[int, str]:
-    """Places the usual columns first, in their usual order, then a discipline's variables."""
-    return (_COLUMNS.index(column) if column in _COLUMNS else len(_COLUMNS), column)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -11,7 +10,6 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from forebay import steady
 from forebay._runs.result import ON_REQUEST, TABLES, Result, flattened, run_engine
 from forebay.scenario import Queue, Scenario
 
@@ -137,8 +135,10 @@ def record_of(task: Task, cancel: Cancel | None = None, progress: Progress | Non
     }
     tables: dict[str, bytes] = {}
     if task.keep.batch_means or task.keep.tables:
+        from forebay._runs.frames import parquet
+
         result = Result.of(output)
-        tables = {name: _parquet(result, name) for name in task.keep.tables}
+        tables = {name: parquet(TABLES[name](result)) for name in task.keep.tables}
         if task.keep.batch_means:
             measures |= {key: value for key, value in _batch_means(result).items() if kept(key)}
     return Record(task.id, task.replication, str(summary["fingerprint"]), measures, tables)
@@ -153,14 +153,10 @@ def matcher(keys: tuple[str, ...]) -> Callable[[str], bool]:
     return lambda key: pattern.match(key) is not None
 
 
-def _parquet(result: Result, name: str) -> bytes:
-    buffer = io.BytesIO()
-    TABLES[name](result).write_parquet(buffer, statistics=False)
-    return buffer.getvalue()
-
-
 def _batch_means(result: Result) -> dict[str, float]:
     """Batch means of every time series of a single long run, as columns."""
+    from forebay import steady
+
     found: dict[str, float] = {}
     for table, label, series, group in (
         (result.queue, "link", "mean_packets", "queues"),

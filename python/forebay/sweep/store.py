@@ -24,7 +24,7 @@ import polars as pl
 
 from forebay import _disk, _engine
 from forebay._engine import ScenarioError
-from forebay._runs.folder import parquet
+from forebay._runs.frames import parquet
 from forebay._runs.journal import Journal, going_on, locked, unlock
 from forebay._runs.task import Record
 from forebay.sweep.layout import (
