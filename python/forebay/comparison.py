@@ -243,6 +243,8 @@ class Comparison:
 
     def _relative(self, label: str, key: str) -> list[float | None]:
         """One value a replication of a measure that is set against the baseline."""
+        if self.baseline is None:
+            return [None] * len(self.runs_of(label))
         runs = self.runs_table.filter(discipline=label)
         return runs[key].to_list() if key in runs.columns else [None] * runs.height
 

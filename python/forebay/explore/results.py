@@ -20,12 +20,17 @@ from forebay.explore.stage import Client, Stage, attempt
 from forebay.scenario import Scenario
 
 if TYPE_CHECKING:
+    from forebay._runs import Progress
     from forebay.comparison import Comparison
 
 Lanes = list[tuple[str, Scenario]]
 RUNS = 10
 """Replications of a report, unless there is a comparison."""
 Tell = Callable[[str], None]
+
+
+class _Ended(Exception):
+    """The server ends, and a comparison with it."""
 
 
 class Results:
@@ -36,6 +41,8 @@ class Results:
         self._stage = stage
         self._address = address
         self._busy = threading.Lock()
+        self._ends = threading.Event()
+        self._thread: threading.Thread | None = None
         self._comparison: Comparison | None = None
         self.page: str | None = None
         """The report, once there is one."""
@@ -63,13 +70,20 @@ class Results:
 
         def work() -> None:
             try:
-                # Polars raises it in whatever thread works when Ctrl-C comes.
-                with contextlib.suppress(KeyboardInterrupt):
-                    attempt(lambda: act(lanes, runs, tell), tell)
+                # Of a report's tables, polars raises Ctrl-C in whatever thread makes them.
+                with contextlib.suppress(_Ended, KeyboardInterrupt):
+                    act(lanes, runs, tell)
             finally:
                 self._busy.release()
 
-        threading.Thread(target=work, name="compare", daemon=True).start()
+        self._thread = threading.Thread(target=lambda: attempt(work, tell), name="compare")
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End what is being compared, and wait for its end."""
+        self._ends.set()
+        if self._thread is not None:
+            self._thread.join()
 
     def _save(self, tell: Tell) -> None:
         """Save all lanes, or none."""
@@ -125,10 +139,16 @@ class Results:
             for label, scenario in lanes
         )
         first = int(lanes[0][1].document.get("seed", 1))
+
+        def progress(of: Progress) -> None:
+            if self._ends.is_set():
+                raise _Ended
+            told(min(of.fraction, 0.99))
+
         self._comparison = comparison.run_variants(
             comparison.Comparison(lanes[0][1], watched, variants, ()),
             range(first, first + runs),
-            progress=lambda progress: told(min(progress.fraction, 0.99)),
+            progress=progress,
         )
         return self._comparison
 

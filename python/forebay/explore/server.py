@@ -109,6 +109,7 @@ def application(stage: Stage, token: str, port: int) -> ASGIApp:
     async def life(_app: Starlette):  # type: ignore[no-untyped-def]
         stage.start()
         yield
+        results.stop()
         stage.stop()
 
     below = [

@@ -450,3 +450,20 @@ def test_the_command_prints_an_address_and_refuses_a_port_that_is_taken(tmp_path
         [*command[:4], str(tmp_path / "no.toml")], capture_output=True, text=True
     )
     assert wrong.returncode == 2 and "no.toml" in wrong.stderr
+
+
+def test_an_interrupt_ends_a_comparison_that_is_being_run(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(forebay.Scenario.of(SMALL | {"duration": "3000s"}).to_toml())
+    command = [sys.executable, "-m", "forebay", "explore", str(file), "--no-browser"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        address = process.stdout.readline().strip()
+        with connect(f"{address.replace('http', 'ws', 1)}live") as connection:
+            page = Page(connection).send("compare", runs=50)
+            page.until(lambda: page.others)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 0
+        assert process.stderr.read() == ""
