@@ -1,4 +1,13 @@
-"""Files that users name: read up to a limit, written whole or not at all, errors with a remedy."""
+"""Files that users name: read up to a limit, written whole or not at all, errors with a remedy.
+
+The rule for files that are there (docs/reliability.md):
+
+- What a command computes replaces an earlier regular file (`write`), but never a file that the same
+  command reads (`check_output`).
+- What people go on to edit, such as a new scenario, replaces nothing (`write(replace=False)`).
+- Folders, links and devices are never replaced; a folder only by `write_folder`, whose callers have
+  checked that it holds results of forebay.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +16,7 @@ import io
 import os
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -87,6 +96,29 @@ def write(
             raise
         if synchronised:
             _synchronise(path.parent)
+    except OSError as error:
+        raise refused(error, path) from None
+
+
+def check_output(path: Path, inputs: Iterable[Path]) -> None:
+    """Check, before any work is done, that a file can be written that an option names.
+
+    Args:
+        path: the file; one that is there will be replaced.
+        inputs: the files that the command reads, and folders in which it reads every file.
+
+    Raises:
+        OSError: it is an input, no regular file, or its folder is missing; with the remedy.
+    """
+    try:
+        _check_replaceable(path)
+        if not path.parent.is_dir():
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+        if path.exists() and any(
+            each.exists() and (path.samefile(each) or each.resolve() in path.resolve().parents)
+            for each in inputs
+        ):
+            raise OSError(errno.EEXIST, "is read by this command; choose another file")
     except OSError as error:
         raise refused(error, path) from None
 

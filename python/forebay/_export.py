@@ -29,9 +29,11 @@ def export(folder: Path, out: Path, form: Literal["csv", "parquet"]) -> list[Pat
         OSError: a file cannot be read or written.
     """
     written = []
+    sources = [] if _is_study(folder) else list(folder.glob("*.parquet"))
     for name, table in _tables(folder):
         _disk.make_folder(out, follow=True)
         path = out / f"{name}.{form}"
+        _disk.check_output(path, sources)
         _disk.write(path, table.write_csv() if form == "csv" else parquet(table))
         written.append(path)
     if not written:
@@ -41,8 +43,12 @@ def export(folder: Path, out: Path, form: Literal["csv", "parquet"]) -> list[Pat
     return written
 
 
+def _is_study(folder: Path) -> bool:
+    return (folder / "study.json").exists()
+
+
 def _tables(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
-    if not (folder / "study.json").exists():
+    if not _is_study(folder):
         for path in sorted(folder.glob("*.parquet")):
             yield path.stem, read_parquet(path)
         return

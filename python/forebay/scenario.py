@@ -221,6 +221,18 @@ class Scenario:
         """A copy without the tables for comparing, tuning and learning, which one run ignores."""
         return self.without("compare", "tune", "agent")
 
+    def files(self, path: Path) -> list[Path]:
+        """Every file that it reads, `path` itself first: captures, traces and plug-ins.
+
+        Raises:
+            ScenarioError: anything in it that is not understood.
+        """
+        read = [each["file"] for each in self.resolved()["files"]]
+        return [
+            path,
+            *(Path(self.base, each) for each in (*read, *self.document.get("plugins", []))),
+        ]
+
     def libraries(self) -> list[str]:
         """Its plug-ins by their absolute paths, as a gate takes them.
 

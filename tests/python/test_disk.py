@@ -123,6 +123,78 @@ def test_a_new_scenario_replaces_nothing(folder: Path, made: Callable[[Path], No
     assert done.exit_code == 2 and done.stderr.startswith(f"error: {folder / 'mine.toml'}: ")
 
 
+def results(folder: Path) -> None:
+    """Results of a run in `run` and of a study in `swept`, and a network."""
+    assert invoke(folder, "run base.toml -o run")[0] == 0
+    sweep.run(sweep.load(folder / "study.json"), folder / "swept")
+    (folder / "net.json").write_text(
+        '{"nodes": [{"id": 1}, {"id": 2}], "links": [{"source": 1, "target": 2}]}'
+    )
+
+
+def invoke(folder: Path, line: str) -> tuple[int, str]:
+    """The exit code and what is said of an error; words that name a file mean one in `folder`."""
+    first = {path.name for path in folder.iterdir()} | {"run", "csv", "gate.toml", "new.toml", "x"}
+    words = [
+        str(folder / each) if number and each.partition("/")[0] in first else each
+        for number, each in enumerate(line.split())
+    ]
+    done = CliRunner().invoke(app, words)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.stderr
+
+
+def content(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("line", "output"),
+    [
+        ("compare base.toml --disciplines fifo -r 1 -o x --gate base.toml", "base.toml"),
+        ("report swept -o swept/study.json", "swept/study.json"),
+        ("report swept -o swept/journal", "swept/journal"),
+        ("export run --parquet -o run", "run/delays.parquet"),
+        ("import net.json -o net.json", "net.json"),
+    ],
+)
+def test_an_output_is_no_input(folder: Path, line: str, output: str) -> None:
+    results(folder)
+    before = content(folder)
+    code, said = invoke(folder, line)
+    assert code == 2 and said.startswith(f"error: {folder / output}: ") and "choose" in said
+    assert len(said.splitlines()) == 1 and content(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("line", "output"),
+    [
+        ("compare base.toml --disciplines fifo -r 1 -o x --gate gate.toml", "gate.toml"),
+        ("report swept", "swept/report.html"),
+        ("report swept -o swept/mine.html", "swept/mine.html"),
+        ("report swept -o x", "x"),
+        ("export run --csv -o csv", "csv/flows.csv"),
+        ("export run --csv -o run", "run/flows.csv"),
+        ("validate --only mm1-0.6 --quick -o x", "x"),
+    ],
+)
+def test_an_output_replaces_an_earlier_one(folder: Path, line: str, output: str) -> None:
+    results(folder)
+    assert invoke(folder, line) == (0, "")
+    whole = (folder / output).read_bytes()
+    (folder / output).write_text("earlier")
+    assert invoke(folder, line) == (0, "")
+    assert len((folder / output).read_bytes()) > len(whole) / 2
+
+
+@pytest.mark.parametrize("made", [fifo, device, loop, Path.mkdir, Path.touch])
+def test_a_network_replaces_nothing(folder: Path, made: Callable[[Path], None]) -> None:
+    results(folder)
+    made(folder / "new.toml")
+    code, said = invoke(folder, "import net.json -o new.toml")
+    assert code == 2 and said.startswith(f"error: {folder / 'new.toml'}: ")
+
+
 def test_a_link_to_itself_in_a_name_is_said(folder: Path) -> None:
     loop(folder / "self")
     here, tree = str(folder / "self"), str(Path(__file__).parents[2])

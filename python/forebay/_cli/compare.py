@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from forebay import _disk
 from forebay._cli import complete
 from forebay._cli.console import command_line, say, stopped, unchanged
 from forebay._cli.help import Command
@@ -111,6 +112,8 @@ def command(
     folders = [base if len(where) == 1 else base.with_name(f"{base.name}-{each}") for each in where]
     if gate is not None and len(where) > 1:
         raise ScenarioError("--gate: a gate has one link; compare them one at a time")
+    if gate is not None:
+        _disk.check_output(gate, prepared.files(scenario))
     for folder in folders:
         check_folder(folder)
     console = Terminal()
@@ -191,7 +194,6 @@ def _gate(console: Terminal, comparison: Comparison, advice: Advice, file: Path 
     """Print the lines for a gate with the pick, and write them if they are wanted."""
     from rich.markup import escape
 
-    from forebay import _disk
     from forebay.advice import gate
 
     labels = comparison.labels

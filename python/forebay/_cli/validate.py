@@ -40,6 +40,8 @@ def command(
     from forebay._cli.drawn import Bar, Terminal
     from forebay.validate import command
 
+    if out is not None:
+        _disk.check_output(out, ())
     with Bar() as bar:
         record = command.execute(
             quick=quick, only=only, jobs=jobs, line=command_line(), progress=bar.set

@@ -83,8 +83,10 @@ def write(data: StudyData, path: str | Path | None = None) -> Path:
 
     Raises:
         ScenarioError: there is no finished run yet.
+        OSError: it cannot be written, or is another file of the study's folder.
     """
     path = data.folder / "report.html" if path is None else Path(path)
+    _disk.check_output(path, [each for each in data.folder.iterdir() if each.suffix != ".html"])
     _disk.write(path, render(data))
     return path
 
