@@ -9,9 +9,9 @@ if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
 
 import signal
 
-from forebay._limits import too_little_memory
+from forebay._limits import bad_threads, too_little_memory
 
-if (_refusal := too_little_memory()) is not None:
+if (_refusal := too_little_memory() or bad_threads()) is not None:
     print(f"error: {_refusal}", file=sys.stderr)
     sys.exit(2)
 

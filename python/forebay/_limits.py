@@ -1,4 +1,4 @@
-"""What a process needs before anything is loaded: libraries abort it where memory runs out."""
+"""What a process needs before anything is loaded: libraries abort it otherwise."""
 
 from __future__ import annotations
 
@@ -19,4 +19,15 @@ def too_little_memory() -> str | None:
     return (
         f"the limit on memory is {limit / 1e9:.1f} GB of addresses, and forebay needs "
         f"{needed / 1e9:.1f} GB on {cores} cores; raise it: ulimit -v {needed // 1024}"
+    )
+
+
+def bad_threads() -> str | None:
+    """What is wrong with the environment's number of threads for tables, and the remedy."""
+    given = os.environ.get("POLARS_MAX_THREADS")
+    if given is None or (given.isdecimal() and len(given) < 5 and int(given) > 0):
+        return None
+    return (
+        f"POLARS_MAX_THREADS is {given[:20]!r} and must be 1 to 9999; unset it, or set "
+        "it to the number of threads that tables may take"
     )

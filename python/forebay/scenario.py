@@ -227,11 +227,7 @@ class Scenario:
         Raises:
             ScenarioError: anything in it that is not understood.
         """
-        read = [each["file"] for each in self.resolved()["files"]]
-        return [
-            path,
-            *(Path(self.base, each) for each in (*read, *self.document.get("plugins", []))),
-        ]
+        return [path, *(Path(self.base, each["file"]) for each in self.resolved()["files"])]
 
     def libraries(self) -> list[str]:
         """Its plug-ins by their absolute paths, as a gate takes them.

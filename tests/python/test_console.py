@@ -180,3 +180,28 @@ def test_no_mistake_ends_in_a_traceback(
     assert isinstance(done.exception, SystemExit), done.exception
     assert done.exit_code == 2
     assert "error" in done.stderr.lower()
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "many", "9" * 5000])
+def test_a_number_of_threads_that_polars_refuses_is_said(
+    given: str, scenario_file: Path, tmp_path: Path
+) -> None:
+    command = [
+        *PROGRAM,
+        "run",
+        str(scenario_file),
+        "--set",
+        "duration=6s",
+        "-o",
+        str(tmp_path / "x"),
+    ]
+    environment = os.environ | {"POLARS_MAX_THREADS": given}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("error: POLARS_MAX_THREADS is ")
+
+
+def test_a_value_of_thousands_of_digits_is_not_repeated(scenario_file: Path) -> None:
+    done = CliRunner().invoke(app, ["run", str(scenario_file), "--seed", "9" * 5000])
+    assert done.exit_code == 2 and len(done.stderr) < 400
+    assert "is not a valid whole number" in done.stderr
