@@ -150,12 +150,30 @@ def test_commands_stand_in_the_order_of_their_use() -> None:
     assert order == ["compare", "run", "check", "kinds", "sweep", "lab"]
 
 
-def test_commands_need_no_large_library_before_they_run() -> None:
-    # Completion and --help wait for these imports.
-    large = "polars numpy scipy pydantic jinja2 markdown_it vl_convert optuna"
-    code = f"import sys, forebay._cli; print(sorted(set({large.split()}) & set(sys.modules)))"
+LARGE = "polars numpy scipy pydantic jinja2 markdown_it vl_convert optuna starlette networkx"
+
+
+@pytest.mark.parametrize(
+    ("words", "unneeded"),
+    [
+        (["--help"], f"{LARGE} rich"),
+        (["run", "--help"], f"{LARGE} rich"),
+        (["check", "FILE"], LARGE),
+        (["run", "FILE", "--set", "duration=6s"], LARGE),
+    ],
+)
+def test_a_command_imports_only_what_it_needs(
+    words: list[str], unneeded: str, scenario_file: Path
+) -> None:
+    words = [str(scenario_file) if word == "FILE" else word for word in words]
+    code = (
+        "import atexit, sys; from forebay.__main__ import main; "
+        f"sys.argv = ['forebay', *{words}]; "
+        f"there = lambda: sorted(set({unneeded.split()}) & set(sys.modules)); "
+        "atexit.register(lambda: print(there(), file=sys.stderr)); main()"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert done.stderr.splitlines()[-1] == "[]"
 
 
 def test_the_amounts_of_tune_are_those_of_a_search() -> None:
