@@ -7,19 +7,13 @@ from __future__ import annotations
 
 import difflib
 import json
-import sys
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from forebay import _disk
+from forebay import _engine
 from forebay._engine import ScenarioError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 class Table(BaseModel):
@@ -39,12 +33,7 @@ def load(path: Path) -> Any:
     Raises:
         ScenarioError: it is neither, or cannot be read.
     """
-    text = _disk.read_text(path)
-    try:
-        return json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        what = "is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise ScenarioError(f"{path}: {what}") from None
+    return json.loads(_engine.load(str(path)))
 
 
 def dump(value: Any) -> str:

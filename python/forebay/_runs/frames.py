@@ -12,7 +12,6 @@ import polars as pl
 
 from forebay import _disk
 from forebay._engine import ScenarioError
-from forebay._runs.result import ON_REQUEST
 
 Table: TypeAlias = "tuple[str, Mapping[str, str], Mapping[str, bytes]]"
 """A name, labels, and columns of numbers as the engine keeps them."""
@@ -34,6 +33,9 @@ _COLUMNS = (
     "end_s",
     "duration_s",
 )
+
+_WHOLE = {"flow_series": ("flow",), "transfers": ("flow", "bytes")}
+"""Columns of whole numbers in the tables that are made on request, where nan is no number."""
 
 _EMPTY: dict[str, pl.Schema] = {
     "queue": pl.Schema({"link": pl.String, "time_s": pl.Float64, "mean_packets": pl.Float64}),
@@ -108,9 +110,8 @@ def _stacked(form: _Form, tables: Sequence[tuple[int, Table]]) -> pl.DataFrame:
             for key in form.columns
         }
     )
-    if form.name in ON_REQUEST:
-        whole = pl.col("flow", "bytes") if form.name == "transfers" else pl.col("flow")
-        numbers = numbers.fill_nan(None).with_columns(whole.cast(pl.Int64))
+    if whole := _WHOLE.get(form.name):
+        numbers = numbers.fill_nan(None).with_columns(pl.col(*whole).cast(pl.Int64))
     rows = [len(columns[form.columns[0]]) // 8 for _, (*_, columns) in tables]
     which = np.repeat(np.arange(len(tables)), rows)
     labels = [
