@@ -114,11 +114,8 @@ fn load(path: &str) -> PyResult<String> {
     let text = file::read_text(Path::new(path), scenario::LARGEST)
         .map_err(|error| refuse(error.to_string()))?;
     let is_json = Path::new(path).extension().is_some_and(|extension| extension == "json");
-    let tree: Value = if is_json {
-        serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?
-    } else {
-        scenario::parse(&text).map_err(|error| refuse(error.to_string()))?
-    };
+    let tree = if is_json { scenario::parse_json(&text) } else { scenario::parse(&text) };
+    let tree = tree.map_err(|error| refuse(error.to_string()))?;
     Ok(tree.to_string())
 }
 

@@ -211,6 +211,31 @@ fn two_links_never_record_in_one_file() {
 }
 
 #[test]
+fn a_link_records_in_no_file_that_is_read() {
+    let folder = std::env::temp_dir().join(format!("forebay-read-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("in.pcap"), "a capture").unwrap();
+    let mut tree = good();
+    tree["link"][0]["pcap"] = json!(folder.join("in.pcap"));
+    tree["traffic"][0] = json!({ "kind": "pcap", "file": "in.pcap" });
+    let read = Scenario::read(&tree, &folder, &Registry::builtin().into());
+    let message = read.err().unwrap().to_string();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(message.starts_with("link[0].pcap: "), "{message}");
+    assert!(message.contains("is read by the scenario"), "{message}");
+}
+
+#[test]
+fn messages_show_the_part_of_a_line_that_is_wrong() {
+    let long = format!("x = \"{}\n", "y".repeat(200_000));
+    let message = scenario::parse(&long).unwrap_err().to_string();
+    assert!(message.len() < 500 && message.contains("column 200006"), "{message}");
+    for deep in [format!("x = {}", "[".repeat(200_000)), format!("a{} = 1", ".a".repeat(100_000))] {
+        assert_eq!(scenario::parse(&deep).unwrap_err().to_string(), "is nested too deeply");
+    }
+}
+
+#[test]
 fn numbers_of_queues_are_checked_before_anything_is_filled_in() {
     for kind in ["drr", "prio", "wrr"] {
         let classify = json!({ "kind": "class", "queues": u64::MAX });

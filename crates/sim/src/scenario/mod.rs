@@ -79,7 +79,39 @@ pub(crate) struct Traffic {
 /// # Errors
 /// The text is not TOML. The error has line and column.
 pub fn parse(text: &str) -> Result<Value, ConfigError> {
-    toml::from_str(text).map_err(|error| ConfigError::new("", error.to_string()))
+    toml::from_str(text).map_err(|error| ConfigError::new("", short(&error.to_string())))
+}
+
+/// The tree of the JSON text `text`.
+///
+/// # Errors
+/// Where the text is not JSON, with line and column.
+pub fn parse_json(text: &str) -> Result<Value, ConfigError> {
+    serde_json::from_str(text).map_err(|error| ConfigError::new("", short(&error.to_string())))
+}
+
+/// A message of a parser; the line of the file that `toml` shows is cut to what is near the column.
+fn short(message: &str) -> String {
+    const SHOWN: usize = 80;
+    if message.contains("recursion") {
+        return "is nested too deeply".to_owned();
+    }
+    let lines: Vec<&str> = message.lines().collect();
+    let [_, bar, line, marked, ..] = lines[..] else { return message.to_owned() };
+    let (gutter, column) = (bar.len() + 1, marked.find('^').unwrap_or_default());
+    if line.chars().count() <= gutter + SHOWN {
+        return message.to_owned();
+    }
+    let from = column.saturating_sub(SHOWN / 2).max(gutter);
+    let near = |line: &str| -> String {
+        let chars = || line.chars();
+        chars().take(gutter).chain(chars().skip(from).take(SHOWN)).collect()
+    };
+    let cut = lines.iter().enumerate().map(|(place, line)| match place {
+        2 | 3 => near(line),
+        _ => (*line).to_owned(),
+    });
+    cut.collect::<Vec<_>>().join("\n")
 }
 
 impl Scenario {
@@ -169,12 +201,20 @@ impl Scenario {
         Ok(())
     }
 
-    /// Checks that every link with a capture has a file of its own.
+    /// Checks that every link with a capture has a file of its own, which is none that is read.
     fn check_captures(&self) -> Result<(), ConfigError> {
+        let place = |file: &str| {
+            let path = self.base.join(file);
+            path.canonicalize().unwrap_or(path)
+        };
+        let read: Vec<PathBuf> = self.files().map(|(file, _)| place(&file)).collect();
         let mut known: HashMap<PathBuf, &str> = HashMap::new();
         for link in &self.links {
             let Some(file) = &link.table.pcap else { continue };
-            let earlier = known.insert(self.base.join(file), &link.table.name);
+            require(!read.contains(&place(file)), &format!("{}.pcap", link.path), || {
+                format!("\"{file}\" is read by the scenario; name another file")
+            })?;
+            let earlier = known.insert(place(file), &link.table.name);
             require(earlier.is_none(), &format!("{}.pcap", link.path), || {
                 let earlier = earlier.unwrap_or_default();
                 format!(

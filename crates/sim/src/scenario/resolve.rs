@@ -43,6 +43,7 @@ impl Scenario {
             self.link_of(index, link, &sharing[link.queue_path.as_str()])
         };
         let links = self.links.iter().enumerate().map(link);
+        let files = self.files().map(|(file, path)| json!({ "file": file, "path": path }));
         Ok(json!({
             "title": table.title,
             "duration_s": table.duration.as_secs_f64(),
@@ -50,7 +51,7 @@ impl Scenario {
             "seed": table.seed,
             "links": links.collect::<Result<Vec<_>, _>>()?,
             "traffic": self.resolve_traffic()?,
-            "files": self.files(),
+            "files": files.collect::<Vec<_>>(),
             "default_link": self.default_link(),
         }))
     }
@@ -122,7 +123,7 @@ impl Scenario {
     }
 
     /// Every file that is read, as written, with the path of the field that names it first.
-    fn files(&self) -> Vec<Value> {
+    pub(super) fn files(&self) -> impl Iterator<Item = (String, String)> {
         let plugins = self.table.plugins.iter().enumerate();
         let plugins = plugins.map(|(index, file)| (file.clone(), format!("plugins[{index}]")));
         let traces = self.links.iter().flat_map(|link| {
@@ -147,7 +148,7 @@ impl Scenario {
                 files.push((file, path));
             }
         }
-        files.into_iter().map(|(file, path)| json!({ "file": file, "path": path })).collect()
+        files.into_iter()
     }
 
     /// A hash, in hexadecimal digits, of everything that decides what a run does except its seed:
@@ -173,16 +174,14 @@ impl Scenario {
         };
         add(env!("CARGO_PKG_VERSION").as_bytes());
         add(tree.to_string().as_bytes());
-        for named in self.files() {
-            let (file, path) = (named["file"].as_str(), named["path"].as_str());
-            if let Some(hash) = file.and_then(|file| self.registry.plugins.get(file)) {
+        for (file, path) in self.files() {
+            if let Some(hash) = self.registry.plugins.get(&file) {
                 add(hash.as_bytes());
                 continue;
             }
-            let content = file::read(&self.base.join(file.unwrap_or_default()), pcap_in::LARGEST);
-            let content = content.map_err(|error| {
-                ConfigError::new(path.unwrap_or_default(), format!("cannot be read: {error}"))
-            })?;
+            let content = file::read(&self.base.join(&file), pcap_in::LARGEST);
+            let content = content
+                .map_err(|error| ConfigError::new(&path, format!("cannot be read: {error}")))?;
             add(&content);
         }
         Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
