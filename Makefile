@@ -9,7 +9,8 @@
 #   make gate     build target/release/forebay-gate and libforebay_gate.so (Linux)
 #   make library  build target/release/libforebay.so and .a: the disciplines for C and C++
 #   make docs     write the generated reference pages
-#   make site     build the documentation site, target/site/index.html; fails at a broken link
+#   make site     build the documentation site, target/site/index.html, with the figures of papers and
+#                 suites; fails at a broken link
 #
 #   make bench    run the benchmarks of the disciplines and of whole runs
 #   make fuzz     run each fuzzer for FUZZ_SECONDS, 60 by default
@@ -58,7 +59,7 @@ help:
 
 # Unless there is an engine of `make build`, one without link-time optimisation is built, which takes
 # half the time. It is about as fast.
-demo test python-test fuzz-python faults: PROFILE := $(if $(wildcard target/release/lib_engine.so),release,quick)
+demo site test python-test fuzz-python faults: PROFILE := $(if $(wildcard target/release/lib_engine.so),release,quick)
 demo: build
 	$(BIN)/forebay compare examples/branch-uplink.toml
 	@$(if $(filter quick,$(PROFILE)),echo "This engine was built without link-time optimisation; make build builds a faster one.")
@@ -248,7 +249,7 @@ docs: build dev
 	$(BIN)/python tools/reference/write.py docs/reference
 	$(BIN)/python -m forebay._cli.page docs/reference/cli.md
 
-site: $(VENV)/installed-site
+site: build $(VENV)/installed-site
 	@echo "== building the site"
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "target/site/index.html"
@@ -291,30 +292,31 @@ $(VENV)/installed: requirements.lock $(VENV)/installed-maturin
 
 $(VENV)/installed-dev: requirements-dev.lock $(VENV)/installed
 	@echo "== installing development tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock -r requirements-dev.lock
 	@touch $@
 
 $(VENV)/installed-site: requirements-site.lock $(VENV)/installed
 	@echo "== installing what builds the site into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements-site.lock
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock -r requirements-site.lock
 	@touch $@
 
 $(VENV)/installed-release: requirements-release.lock $(VENV)/installed-dev
 	@echo "== installing what makes releases into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements-release.lock
+	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock -r requirements-dev.lock -r requirements-release.lock
 	@touch $@
 
-# For all platforms and Pythons from 3.10 at once; everything comes from PyPI.
+# One resolution for all Pythons from 3.10, and hashes for Linux alone (pyproject.toml, [tool.uv]). A
+# lock file has only what those before it lack: uv's own format takes three times the room.
+EXPORTED = $(BIN)/uv export --quiet --frozen --no-default-groups --no-emit-project --no-annotate --no-header
+BEYOND = awk 'FILENAME != "-" { if (/^[a-z]/) known[$$0]; next } /^[a-z]/ { keep = !($$0 in known) } keep'
 lock: | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
-	  --extra build --extra tune pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
-	  --extra build --extra dev --extra tune -c requirements.lock pyproject.toml -o requirements-dev.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
-	  --extra build --extra site --extra tune -c requirements.lock pyproject.toml -o requirements-site.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes \
-	  --group release -c requirements-dev.lock -o requirements-release.lock
+	$(BIN)/uv lock --quiet --upgrade
+	$(EXPORTED) --extra build --extra tune > requirements.lock
+	$(EXPORTED) --extra build --extra tune --extra dev | $(BEYOND) requirements.lock - > requirements-dev.lock
+	$(EXPORTED) --extra build --extra tune --extra site | $(BEYOND) requirements.lock - > requirements-site.lock
+	$(EXPORTED) --group release | $(BEYOND) requirements.lock requirements-dev.lock - > requirements-release.lock
+	@rm uv.lock
 
 clean:
 	rm -rf $(VENV) target python/forebay/*.so
