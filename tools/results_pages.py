@@ -1,8 +1,7 @@
-"""Pages of results: short ones in docs, and whole ones with pictures for the site.
+"""Pages of results: short ones in docs, and whole ones for the site (`tools/site.py`).
 
     python tools/results_pages.py keep NAME=FOLDER ...   keep the results of suites, and write pages
     python tools/results_pages.py short                  write the short pages of docs again
-    python tools/results_pages.py full FOLDER            write whole pages of suites and validation
 
 What is kept of a suite is `docs/suites/NAME.json`: its page, line by line, and its figures' panels.
 """
@@ -12,11 +11,11 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from forebay import _written
-from forebay.report import chart, panel
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "benches" / "peers"))
 import validation
@@ -73,18 +72,11 @@ def write_short() -> None:
     validation.write(DOCS / "validation", DOCS / "validation.md")
 
 
-def write_full(folder: Path) -> None:
-    """Write the whole pages, with the suites' pictures in `images`."""
-    folder.mkdir(parents=True, exist_ok=True)
+def pages() -> Iterator[tuple[str, str]]:
+    """The whole pages of suites and validation, for the site: the file in docs, and its text."""
     for name in TITLES:
-        found = kept(name)
-        (folder / f"suite-{name}-results.md").write_text(whole(name, found["page"]), "utf-8")
-        for image, figure in found["figures"].items():
-            (folder / image).parent.mkdir(exist_ok=True)
-            panels = [panel.read(each) for each in figure["panels"]]
-            chart.save(panels, folder / image, figure["words"])
-    page = validation.assemble(validation.read(DOCS / "validation"))
-    (folder / "validation.md").write_text(page, "utf-8")
+        yield f"suite-{name}-results.md", whole(name, kept(name)["page"])
+    yield "validation.md", validation.assemble(validation.read(DOCS / "validation"))
 
 
 def main(words: list[str]) -> None:
@@ -97,8 +89,6 @@ def main(words: list[str]) -> None:
             write_short()
         case ["short"]:
             write_short()
-        case ["full", folder]:
-            write_full(Path(folder))
         case _:
             sys.exit(__doc__)
 

@@ -1,4 +1,8 @@
-"""What the documentation site has beside the pages of `docs`: README as its home, and sources.
+"""What the documentation site has beside the pages of `docs`.
+
+README is its home. The whole pages of papers, suites and validation, and their figures, are made
+from the results that are kept. A page shows such a figure by a comment on a line of its own:
+`<!-- figure images/NAME.svg: words -->`.
 
 Pages link to files of the source tree, such as examples. Each of them becomes a page of its own.
 Nothing is loaded from elsewhere, also not for the search of pages that are opened as files.
@@ -6,14 +10,26 @@ Nothing is loaded from elsewhere, also not for the search of pages that are open
 
 from __future__ import annotations
 
+import json
 import re
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
+from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+from forebay.papers import page as paper_page
+from forebay.report import chart
+from forebay.report.panel import read
+
+sys.path.append(str(Path(__file__).parent))
+import results_pages
 
 ROOT = Path(__file__).parents[1]
 DOCS = PurePosixPath("docs")
@@ -45,6 +61,7 @@ WORKER = "site/worker.js"
 _ELSEWHERE = re.compile(
     r"<(?:script|img|iframe)[^>]* src=\"https?:|<link rel=\"stylesheet\" href=\"https?:"
 )
+_FIGURE = re.compile(r"^<!-- figure (\S+): (.*?) -->$", re.M)
 _LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 
 
@@ -85,9 +102,45 @@ def _source(path: PurePosixPath) -> str:
     return f"# {path}\n\n````{LANGUAGES.get(path.suffix, 'text')}\n{text}\n````\n"
 
 
+def _papers() -> list[dict[str, Any]]:
+    """The records of the papers' runs."""
+    return [json.loads(path.read_text("utf-8")) for path in ROOT.glob("papers/*/results.json")]
+
+
+def _figures() -> Iterator[tuple[str, list[dict[str, Any]], str]]:
+    """The figures of all papers and suites: the file on the site, the panels, and the words."""
+    for paper in _papers():
+        for each in paper["figures"]:
+            yield f"papers/{paper_page.image(paper, each)}", each["panels"], each["caption"]
+    for name in results_pages.TITLES:
+        for image, each in results_pages.kept(name)["figures"].items():
+            yield image, each["panels"], each["words"]
+
+
+def _pages() -> Iterator[tuple[str, str]]:
+    """The whole pages of papers, suites and validation: the file on the site, and its text."""
+    for paper in _papers():
+        yield f"papers/{paper['paper']}.md", paper_page.text(paper_page.blocks(paper))
+    yield from results_pages.pages()
+
+
+def _replace(files: Files, file: File) -> None:
+    """Add a file, in place of one of that name."""
+    if (before := files.get_file_from_path(file.src_uri)) is not None:
+        files.remove(before)
+    files.append(file)
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the home page, and every file of the source tree that a page links to."""
+    """Add what is made here, and every file of the source tree that a page links to."""
     files.append(File.generated(config, HOME, content=(ROOT / "README.md").read_text("utf-8")))
+    for name, text in _pages():
+        _replace(files, File.generated(config, name, content=text))
+    images, panels, words = zip(*_figures(), strict=True)
+    with ProcessPoolExecutor() as pool:
+        drawn = pool.map(chart.svg, [list(map(read, each)) for each in panels], words, chunksize=4)
+        for image, svg in zip(images, drawn, strict=True):
+            files.append(File.generated(config, image, content=svg))
     new = [file for file in files if file.is_documentation_page()]
     while new:
         linked = {path for file in new for path in _targets(file.src_uri, file.content_string)}
@@ -113,6 +166,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     boost = next(boost for name, boost in RANKS if re.match(name, here))
     page.meta["search"] = {"boost": boost}
     folder = _written(here).parent
+    markdown = _FIGURE.sub(r"![\2](\1)", markdown)
 
     def moved(link: re.Match[str]) -> str:
         target = PurePosixPath(normpath(folder / link[2]))

@@ -13,6 +13,7 @@ about the next block:
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -30,6 +31,7 @@ from click.testing import CliRunner
 from forebay import _written
 from forebay._cli import ORDER, app
 from forebay._cli.help import examples
+from forebay.papers import page as papers
 from forebay.scenario import plugins
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +49,12 @@ PAGES = sorted(
     if "```" in path.read_text(encoding="utf-8") or "`forebay " in path.read_text(encoding="utf-8")
 )
 
+DOCS = ROOT / "docs"
+ALL = sorted([*ROOT.glob("*.md"), *DOCS.glob("**/*.md"), *ROOT.glob("examples/**/*.md")])
+
+_FIGURE = re.compile(r"^<!-- figure (\S+): .*? -->$", re.M)
+"""What the site draws."""
+_PICTURE = re.compile(r"!\[[^]]*\]\(([^)]+)\)")
 _TOKEN = re.compile(
     r"<!-- test(?: (?P<mark>\w+))?: (?P<text>.*?) -->"
     r"|^```(?P<language>\w*)\n(?P<code>.*?)^```$",
@@ -237,8 +245,24 @@ def test_commands_in_sentences_exist(page: str) -> None:
                 assert word.partition("=")[0] in known, span
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_links_between_pages_lead_somewhere(page: str) -> None:
+@pytest.mark.parametrize("page", [str(path.relative_to(ROOT)) for path in ALL])
+def test_links_and_pictures_of_a_page_are_there(page: str) -> None:
     text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text("utf-8"), flags=re.S | re.M)
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         assert (ROOT / page).parent.joinpath(target).exists(), target
+
+
+def test_the_site_draws_the_figures_that_pages_ask_for_and_pages_show_all_pictures() -> None:
+    drawn, asked, linked = set(), set(), set()
+    for path in ROOT.glob("papers/*/results.json"):
+        found = json.loads(path.read_text("utf-8"))
+        drawn |= {f"papers/{papers.image(found, each)}" for each in found["figures"]}
+    for path in ROOT.glob("docs/suites/*.json"):
+        drawn |= set(json.loads(path.read_text("utf-8"))["figures"])
+    assert len(drawn) > 100
+    for page in ALL:
+        folder, text = page.parent, page.read_text("utf-8")
+        asked |= {str((folder / each).relative_to(DOCS)) for each in re.findall(_FIGURE, text)}
+        linked |= {(folder / each).resolve() for each in re.findall(_PICTURE, text)}
+    assert asked <= drawn
+    assert linked == set((DOCS / "images").iterdir())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import re
 from pathlib import Path
@@ -17,6 +18,7 @@ import forebay
 from charts import charts, of
 from forebay import _cli, sweep
 from forebay._engine import ScenarioError
+from forebay.report import chart, panel
 from forebay.scenario import quantity
 from forebay.suite import catalogue, results, run
 
@@ -200,6 +202,11 @@ def test_it_runs_goes_on_and_reports(tmp_path: Path) -> None:
     images = re.findall(r"!\[.*\]\((images/rfc7928-.*\.svg)\)", summary)
     assert len(images) == 2
     assert all((out / image).stat().st_size > 10_000 for image in images)
+    kept = json.loads((out / "figures.json").read_text("utf-8"))
+    assert list(kept) == images
+    for image, figure in kept.items():
+        drawn = chart.svg(list(map(panel.read, figure["panels"])), figure["words"])
+        assert drawn.count("<path") == (out / image).read_text("utf-8").count("<path")
     assert summary.count("| LEDBAT over TCP |") == 2
     assert summary.count("| flows that lose in a loss event |") == 4
 
