@@ -54,9 +54,11 @@ def compiled(*words: str | Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def said(*words: str | Path) -> str:
-    """What a program prints."""
-    done = subprocess.run([*map(str, words)], capture_output=True, text=True, check=False)
+def said(program: Path, *words: str) -> str:
+    """What a program prints; its files go to its folder."""
+    done = subprocess.run(
+        [program, *words], cwd=program.parent, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
