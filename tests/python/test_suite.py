@@ -18,7 +18,8 @@ import forebay
 from charts import charts, of
 from forebay import _cli, sweep
 from forebay._engine import ScenarioError
-from forebay.report import chart, panel
+from forebay.report import chart
+from forebay.report.panel import read
 from forebay.scenario import quantity
 from forebay.suite import catalogue, results, run
 
@@ -205,7 +206,7 @@ def test_it_runs_goes_on_and_reports(tmp_path: Path) -> None:
     kept = json.loads((out / "figures.json").read_text("utf-8"))
     assert list(kept) == images
     for image, figure in kept.items():
-        drawn = chart.svg(list(map(panel.read, figure["panels"])), figure["words"])
+        drawn = chart.svg(list(map(read, figure["panels"])), figure["words"])
         assert drawn.count("<path") == (out / image).read_text("utf-8").count("<path")
     assert summary.count("| LEDBAT over TCP |") == 2
     assert summary.count("| flows that lose in a loss event |") == 4

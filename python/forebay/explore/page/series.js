@@ -1,7 +1,6 @@
 // The series below the pictures: one chart over all lanes for the queue, and for every other
 // measure a chart a lane, on one scale, so that lanes can be compared.
 
-import uPlot from "./vendor/uPlot.esm.js";
 import { reasonText } from "./picture.js";
 import { classColour, colour, laneColour, make, onColours, pattern, stroke } from "./style.js";
 import * as units from "./units.js";
