@@ -176,7 +176,7 @@ upload() {
         "root@10.88.2.2:$work/inbox/"
 }
 
-at router tcpdump -i br0 -s 64 -Z root -U -w "$output" ip 2>"$work/tcpdump" &
+at router tcpdump -i br0 -s 42 -Z root -U -w "$output" ip 2>"$work/tcpdump" &
 recorder=$!
 sleep 1
 serve browse pc
