@@ -1,8 +1,8 @@
 """Make the screenshots of the documents: docs/images/explore*.png, watch.svg and those of reports.
 
 Run from the source tree with its Python, in which forebay is built, where there is a chromium:
-`.venv/bin/python tools/pictures.py`, or with the names of some. Figures of papers and suites come
-from their own commands, and the maps of the templates from `make docs`.
+`.venv/bin/python tools/pictures.py`, or with the names of some. `make site` draws the figures of
+papers and suites, and `make docs` the maps of the templates.
 """
 
 import io
@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from PIL import Image
-from playwright.sync_api import FloatRect
+from playwright.sync_api import FloatRect, Page
 from rich.console import Console
 
 import forebay
@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT / "tests" / "python"))
 from explore.browser import Tab, browsing, serving  # noqa: E402 - lies beside the tests
 
 
-def page() -> None:
+def explorer() -> None:
     """An example, and a step of a story."""
     with browsing() as browser:
         for name, words, at_s, size in (
@@ -56,7 +56,7 @@ def page() -> None:
                     tab.page.wait_for_timeout(7000)
                 tab.pause()
                 tab.page.wait_for_timeout(400)
-                tab.page.screenshot(path=IMAGES / f"{name}.png")
+                photograph(tab.page, name)
             context.close()
 
 
@@ -71,6 +71,7 @@ def terminal() -> None:
     picture = console.export_svg(title="forebay watch")
     # Rich names fonts that a browser would fetch from elsewhere.
     picture = re.sub(r"@font-face \{.*?\}", "", picture, flags=re.S)
+    picture = re.sub(r"\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}", picture)
     (IMAGES / "watch.svg").write_text(picture, "utf-8")
 
 
@@ -86,7 +87,7 @@ def reports() -> None:
             (
                 "wireless",
                 EXAMPLE.with_name("sensors.toml"),
-                (1160, 480),
+                (1160, 500),
                 "[data-words^='Map of the stations']",
             ),
         ):
@@ -106,13 +107,15 @@ def reports() -> None:
                 assert inside is not None, f"{picture}: no {part} in the report"
                 left, wide = inside["x"] - EDGE, inside["width"] + 2 * EDGE
                 box = FloatRect(x=left, y=0, width=wide, height=height)
-            file = IMAGES / f"{picture}.png"
-            page.screenshot(path=file, clip=box)
-            with Image.open(file) as image:
-                image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE).save(
-                    file, optimize=True
-                )
+            photograph(page, picture, box)
             context.close()
+
+
+def photograph(page: Page, name: str, box: FloatRect | None = None) -> None:
+    """Keep what a page shows, in 256 colours: a third of the size, and nobody sees it."""
+    shot = Image.open(io.BytesIO(page.screenshot(clip=box))).convert("RGB")
+    few = shot.quantize(256, kmeans=3, dither=Image.Dither.NONE)
+    few.save(IMAGES / f"{name}.png", optimize=True)
 
 
 def forebay_(*words: str | Path, cwd: Path) -> None:
@@ -121,7 +124,7 @@ def forebay_(*words: str | Path, cwd: Path) -> None:
     subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.DEVNULL)
 
 
-MAKERS: dict[str, Callable[[], None]] = {"watch": terminal, "explore": page, "reports": reports}
+MAKERS: dict[str, Callable[[], None]] = {"watch": terminal, "explore": explorer, "reports": reports}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or MAKERS:
