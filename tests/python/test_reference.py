@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from controls import controls_page, stacks_page
 from header import FILE, c_page
 from kinds import kinds_page
 from pages import PAGED, page
-from click.testing import CliRunner
 
 from forebay import Scenario, ScenarioError, _written, sweep
 from forebay._cli import app

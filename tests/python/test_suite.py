@@ -206,8 +206,8 @@ def test_it_runs_goes_on_and_reports(tmp_path: Path) -> None:
     kept = json.loads((out / "figures.json").read_text("utf-8"))
     assert list(kept) == images
     for image, figure in kept.items():
-        drawn = chart.svg(list(map(read, figure["panels"])), figure["words"])
-        assert drawn.count("<path") == (out / image).read_text("utf-8").count("<path")
+        picture = chart.svg(list(map(read, figure["panels"])), figure["words"])
+        assert picture.count("<path") == (out / image).read_text("utf-8").count("<path")
     assert summary.count("| LEDBAT over TCP |") == 2
     assert summary.count("| flows that lose in a loss event |") == 4
 

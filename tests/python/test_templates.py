@@ -6,8 +6,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from picture import picture
 from click.testing import CliRunner
+from picture import picture
 
 from forebay import load, run
 from forebay._cli import app

@@ -6,7 +6,7 @@ paper's `measures.py` needs is here.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from forebay.papers.intervals import exactly
+    from forebay.judge import exactly
     from forebay.papers.judge import Part
     from forebay.papers.numbers import Number, Setting, Sources
     from forebay.papers.tables import Table
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "papers.intervals": ("exactly",),
+    "judge": ("exactly",),
     "papers.judge": ("Part",),
     "papers.numbers": ("Number", "Setting", "Sources"),
     "papers.tables": ("Table",),

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from forebay import _written
+from forebay._allows import Allows
 from forebay._engine import ScenarioError
 from forebay.judge import Bounds
 from forebay.papers.numbers import Number
@@ -53,7 +54,7 @@ class Said(Number):
     """What stands between two of several."""
 
 
-class Allowed(Number):
+class Allowed(Number, Allows):
     """A number and the range that somebody's words allow it."""
 
     what: str = ""
@@ -65,14 +66,6 @@ class Allowed(Number):
     for_: Annotated[Factors | None, Field(alias="for")] = None
     """A number for each combination of some variables. A row may also give fields of this table,
     such as `stated`."""
-    within: list[float] | None = None
-    """Least and greatest value that the words allow."""
-    at_least: float | None = None
-    """Least value that they allow."""
-    at_most: float | None = None
-    """Greatest value that they allow."""
-    exactly: float | None = None
-    """The only value that they allow."""
     every: bool = False
     """Whether all of the points (or steps) that `take` counts are asked for; `{count}` is their
     number."""
@@ -103,26 +96,19 @@ class Allowed(Number):
             ScenarioError: no bounds are given, or several.
         """
         ways: dict[str, Callable[[Any], Bounds]] = {
-            "within": lambda ends: Bounds(*ends),
-            "exactly": lambda value: Bounds(value, value),
             "more_than": lambda share: Bounds(low=math.floor(share * points) + 1),
             "no_more_than": lambda share: Bounds(0, math.floor(share * points)),
             "printed": Bounds.printed,
             "slack": lambda slack: Bounds.within(self._stated, slack),
             "share": lambda share: Bounds.within(self._stated, abs(share * self._stated)),
         }
-        given = [
+        given = self.allowed() + [
             bounds(value)
             for name, bounds in ways.items()
             if (value := getattr(self, name)) is not None
         ]
         if self.every:
             given.append(Bounds(points, points))
-        low, high = self.at_least, self.at_most
-        if low is not None or high is not None:
-            given.append(
-                Bounds(-math.inf if low is None else low, math.inf if high is None else high)
-            )
         if len(given) != 1:
             raise ScenarioError(
                 f'"{self.what}": give one of within, at_least and at_most, exactly, every, '

@@ -10,11 +10,6 @@ from forebay._engine import ScenarioError
 from forebay.stats import Interval, Span
 
 
-def exactly(value: float) -> Interval:
-    """A number without chance: a count over all runs, or a calculation."""
-    return Interval(float(value), 0.0, 0)
-
-
 def surely(found: Sequence[Interval | None], sign: int = 1) -> Span:
     """How many of some differences are above zero; below it with a sign of -1.
 

@@ -19,11 +19,10 @@ from pydantic import Field
 
 from forebay import _written, stats
 from forebay._engine import ScenarioError
-from forebay.judge import Bounds, Judgement, Standing
+from forebay.judge import Bounds, Judgement, Standing, exactly
 from forebay.papers.data import Data, Where
 from forebay.papers.intervals import (
     apart,
-    exactly,
     means,
     paired,
     percent,
