@@ -163,7 +163,7 @@ fn a_control_from_elsewhere_governs_its_connections() {
     let unknown = refused(given, Registry::builtin());
     assert!(unknown.starts_with("traffic[0].tcp."), "{unknown}");
     let late = refused(json!({ "congestion": "steady" }), known());
-    assert!(late.contains("set timestamps = true"), "{late}");
+    assert!(late.contains("works only with timestamps = true"), "{late}");
     let zero = json!({ "congestion": "steady", "timestamps": true, "steady": { "products": 0.0 } });
     assert_eq!(refused(zero, known()), "traffic[0].tcp.steady.products: above 0");
 }
