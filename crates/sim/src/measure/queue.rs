@@ -75,6 +75,7 @@ impl QueueMeter {
     }
 
     /// `packet` arrives at `now`. It counts as waiting until it is removed.
+    #[inline]
     pub fn arrived(&mut self, now: Time, packet: &Packet) {
         self.advance(now);
         self.offered[level(packet)] += 1;
@@ -103,11 +104,13 @@ impl QueueMeter {
     }
 
     /// A packet of `len` bytes leaves at `now` after having waited for `wait`.
+    #[inline]
     pub fn sent(&mut self, len: u32, wait: Duration) {
         self.left(len);
         self.delay.record(wait);
     }
 
+    #[inline]
     fn left(&mut self, len: u32) {
         self.packets -= 1;
         self.bytes -= u64::from(len);
