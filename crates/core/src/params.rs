@@ -132,7 +132,7 @@ macro_rules! compose {
             }
 
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                let parts = vec![$(<$type>::json_schema(generator),)+];
+                let parts = vec![$((<$type>::json_schema(generator), $crate::params::open::<$type>(&[$($($fixed),+)?])),)+];
                 $crate::params::schema::<Self>([$($about),+].concat().trim(), parts)
             }
         }
@@ -192,12 +192,14 @@ pub fn table<P: Serialize>(part: &P, fixed: &[&str]) -> Map<String, Value> {
     }
 }
 
-/// The schema of `P`, described by `about` and composed of the schemas of `parts`.
+/// The schema of `P`, described by `about` and composed of those fields of the `parts` that are not
+/// fixed.
 #[doc(hidden)]
-pub fn schema<P: Params + Default>(about: &str, parts: Vec<Schema>) -> Schema {
+pub fn schema<P: Params + Default>(about: &str, parts: Vec<(Schema, Vec<&str>)>) -> Schema {
     let mut described = Map::new();
-    for mut part in parts {
-        if let Some(Value::Object(fields)) = part.remove("properties") {
+    for (mut part, open) in parts {
+        if let Some(Value::Object(mut fields)) = part.remove("properties") {
+            fields.retain(|name, _| open.contains(&name.as_str()));
             described.extend(fields);
         }
     }
@@ -243,6 +245,8 @@ mod tests {
     pub struct HashParams {
         /// Queues.
         queues: Option<u32>,
+        /// Room in all queues.
+        limit: Option<u32>,
     }
 
     crate::compose! {
@@ -258,13 +262,13 @@ mod tests {
     fn parts_share_one_table_and_fixed_fields_are_unknown() {
         let read = |block| FlowLawParams::read(&block);
         let params = read(json!({ "target": 3 })).unwrap();
-        assert_eq!((params.hash.queues, params.law.limit, params.law.target), (None, 7, 3));
+        assert_eq!((params.hash.limit, params.law.limit, params.law.target), (None, 7, 3));
         let written = serde_json::to_value(&params).unwrap();
-        assert_eq!(written, json!({ "queues": null, "target": 3 }));
+        assert_eq!(written, json!({ "queues": null, "limit": null, "target": 3 }));
         let refused = |block| read(block).unwrap_err().to_string();
         assert_eq!(
-            refused(json!({ "limit": 1 })),
-            "limit: unknown field \"limit\"; one of queues, target"
+            refused(json!({ "room": 1 })),
+            "room: unknown field \"room\"; one of queues, limit, target"
         );
         assert_eq!(
             refused(json!({ "target": [] })),
@@ -278,7 +282,8 @@ mod tests {
         let schema = FlowLawParams::json_schema(&mut schemars::SchemaGenerator::default());
         assert_eq!(schema.get("description"), Some(&json!("A law for each flow.")));
         let fields = schema.get("properties").and_then(Value::as_object).unwrap();
-        assert_eq!(fields.keys().collect::<Vec<_>>(), ["queues", "target"]);
+        assert_eq!(fields.keys().collect::<Vec<_>>(), ["queues", "limit", "target"]);
+        assert_eq!(fields["limit"]["description"], "Room in all queues.");
         assert_eq!(
             (&fields["target"]["default"], &fields["target"]["description"]),
             (&json!(9), &json!("Target."))

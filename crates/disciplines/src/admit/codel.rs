@@ -50,10 +50,11 @@ pub struct CodelParams {
     /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
     /// transmission. Above 0.
     pub limit: Limit,
-    /// Acceptable standing delay (TARGET); above 0, below `interval`. Default 5ms (section 4.4).
+    /// Acceptable standing delay (TARGET); above 0, below `interval`. Default 5ms (RFC 8289,
+    /// section 4.4).
     pub target: Duration,
     /// Time for which the delay must stay above the target before the first drop (INTERVAL), about
-    /// the largest usual round-trip time. Default 100ms (section 4.3).
+    /// the largest usual round-trip time. Default 100ms (RFC 8289, section 4.3).
     pub interval: Duration,
     /// Whether packets of ECN-capable transports are marked rather than dropped.
     pub ecn: bool,

@@ -69,25 +69,27 @@ pub struct PieParams {
     /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
     /// transmission. Above 0.
     pub limit: Limit,
-    /// Target queueing delay (QDELAY_REF); above 0. Default 15ms (section 4.2).
+    /// Target queueing delay (QDELAY_REF); above 0. Default 15ms (RFC 8033, section 4.2).
     pub target: Duration,
-    /// Time between updates of the probability (T_UPDATE); above 0. Default 15ms (section 4.2).
+    /// Time between updates of the probability (T_UPDATE); above 0. Default 15ms (RFC 8033, section
+    /// 4.2).
     pub t_update: Duration,
-    /// Weight of the distance from the target, in 1/s; above 0. Default 0.125 (section 4.2).
+    /// Weight of the distance from the target, in 1/s; above 0. Default 0.125 (RFC 8033, section
+    /// 4.2).
     pub alpha: f64,
-    /// Weight of the delay's change, in 1/s; above 0. Default 1.25 (section 4.2).
+    /// Weight of the delay's change, in 1/s; above 0. Default 1.25 (RFC 8033, section 4.2).
     pub beta: f64,
-    /// Time without drops after a calm period (MAX_BURST). Default 150ms (section 4.4).
+    /// Time without drops after a calm period (MAX_BURST). Default 150ms (RFC 8033, section 4.4).
     pub max_burst: Duration,
     /// Whether packets of ECN-capable transports are marked rather than dropped while the
-    /// probability is below `mark_ecnth` (section 5.1). Default false.
+    /// probability is below `mark_ecnth` (RFC 8033, section 5.1). Default false.
     pub ecn: bool,
     /// Drop probability from which marks give way to drops (MAX_ECNTH), 0 to 1. Default 0.1.
     pub mark_ecnth: f64,
-    /// How the delay is measured: "timestamp" or "departure-rate" (section 5.2).
+    /// How the delay is measured: "timestamp" or "departure-rate" (RFC 8033, section 5.2).
     pub delay_estimation: DelayEstimation,
-    /// Whether drops that come too close together or too far apart are avoided (section 5.4).
-    /// Default true.
+    /// Whether drops that come too close together or too far apart are avoided (RFC 8033, section
+    /// 5.4). Default true.
     pub derandomize: bool,
 }
 
