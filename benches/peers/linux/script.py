@@ -5,7 +5,9 @@ Usage: python benches/peers/linux/script.py SENDER.csv --flow 0 --seconds 1.5 \
 
 The trace is one that `referee.py --traces` wrote, of flows that start at 0, so that the script's
 ticks are the kernel's. Timestamps are not in a trace: an acknowledgment echoes that of the segment
-which filled the receiver's left edge (RFC 7323, section 4.3).
+which filled the receiver's left edge (RFC 7323, section 4.3). --start moves all times: with another
+start BBR draws another first phase here, and one may be the kernel's. A multiple of 2048 ms leaves the
+kernel's timers in their slots.
 """
 
 from __future__ import annotations
@@ -60,12 +62,12 @@ class Echo:
         return self.stamp
 
 
-def script(lines: Iterable[Line]) -> Iterator[str]:
-    """The lines of a script; the first is a SYN."""
+def script(lines: Iterable[Line], start: int) -> Iterator[str]:
+    """The lines of a script whose times count from ``start``, ns; the first is a SYN."""
     echo = Echo()
     last = syn = -1
     for line in lines:
-        at, seq, ack = nanoseconds(line), int(line["seq"]), int(line["ack"])
+        at, seq, ack = start + nanoseconds(line), int(line["seq"]), int(line["ack"])
         when = "" if at == last else f"{at}ns "
         if line["dir"] == "data":
             if "S" in line["flags"]:
@@ -102,6 +104,7 @@ def main() -> int:
     parser.add_argument("--flow", default="0")
     parser.add_argument("--seconds", type=float, default=1.5)
     parser.add_argument("--header", default='sender preset="linux"')
+    parser.add_argument("--start", type=int, default=0, help="ms")
     options = parser.parse_args()
     with options.trace.open(newline="") as file:
         lines = [
@@ -112,7 +115,7 @@ def main() -> int:
     if not lines or "S" not in lines[0]["flags"]:
         print(f"error: {options.trace}: no flow {options.flow} from its SYN on", file=sys.stderr)
         return 2
-    print(options.header, *script(lines), sep="\n")
+    print(options.header, *script(lines, options.start * 1_000_000), sep="\n")
     return 0
 
 

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Every other line may begin with a time (`100ms`, or `+100ms` after the line before); without one it
-//! happens at the time of the line before. Deadlines that fall due until then, and at that time, come first. Inputs:
+//! happens at the time of the line before. The first of them starts the side under test. Deadlines that
+//! fall due until then, and at that time, come first. Inputs:
 //!
 //! ```text
 //! write 5000 | write forever | close          the application of a sender
@@ -94,20 +95,20 @@ fn time(text: &str) -> Option<Time> {
 }
 
 impl Script {
-    fn new(header: &str) -> Result<Self, String> {
+    fn new(header: &str, start: Time) -> Result<Self, String> {
         let (side, fields) = header.split_once(' ').unwrap_or((header, ""));
         let fields = fields.split_whitespace().collect::<Vec<_>>().join("\n");
         let config: Config = toml::from_str(&fields).map_err(|error| error.to_string())?;
         config.validate().map_err(|error| error.to_string())?;
         let side = match side {
-            "sender" => Side::Sender(Box::new(Sender::new(&config, Time::ZERO))),
+            "sender" => Side::Sender(Box::new(Sender::new(&config, start))),
             "receiver" => Side::Receiver(Box::new(Receiver::new(&config))),
             other => return Err(format!("neither sender nor receiver: {other}")),
         };
         let window = config.connection.receive_window.largest() as u32;
         let mut script = Script {
             side,
-            now: Time::ZERO,
+            now: start,
             sent: VecDeque::new(),
             window,
             loose: false,
@@ -460,18 +461,15 @@ fn text(segment: &Segment) -> String {
 
 /// Runs a script; the error names its line.
 pub fn run(source: &str) -> Outcome {
-    let mut script: Option<Script> = None;
-    for (index, line) in source.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if line.is_empty() {
-            continue;
-        }
-        let outcome = match &mut script {
-            None => Script::new(line).map(|new| script = Some(new)),
-            Some(script) => script.line(line),
-        };
-        outcome.map_err(|error| format!("line {}: {line}: {error}", index + 1))?;
+    let lines = source.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let mut lines = lines.enumerate().filter(|(_, line)| !line.is_empty()).peekable();
+    let at = |(index, line), error| format!("line {}: {line}: {error}", index + 1);
+    let header = lines.next().ok_or("the script is empty")?;
+    let first = lines.peek().and_then(|(_, line)| time(line.split(' ').next()?));
+    let mut script =
+        Script::new(header.1, first.unwrap_or(Time::ZERO)).map_err(|e| at(header, e))?;
+    for line in lines {
+        script.line(line.1).map_err(|error| at(line, error))?;
     }
-    let script = script.ok_or("the script is empty")?;
     script.nothing().map_err(|error| format!("at the end: {error}"))
 }

@@ -315,10 +315,14 @@ impl Machine {
         if self.in_reduction() {
             self.prr_out += 1;
         }
-        if at == 0 && self.pending != Pending::Reordering {
-            self.set_timer(now, Pending::Timeout, self.estimator.rto);
-        }
         Some(resent)
+    }
+
+    /// The segment at `seq` has left again. The timer restarts if that is the first one.
+    fn on_resent(&mut self, now: Time, seq: u64) {
+        if self.resend == Resend::Lost && seq == self.una && self.pending != Pending::Reordering {
+            self.set_paced_timer(now, Pending::Timeout, self.estimator.rto);
+        }
     }
 
     /// Whether the window allows a new segment.
@@ -396,6 +400,15 @@ impl Machine {
         self.deadline = self.queued;
     }
 
+    /// The same; 6.1 adds the whole ticks for which the pace holds back (`tcp_pacing_delay`).
+    fn set_paced_timer(&mut self, now: Time, pending: Pending, mut after: Duration) {
+        if !self.version.is_2_6() {
+            let held = self.pace.until.since(now).as_nanos() / self.clock.tick.as_nanos();
+            after += self.clock.tick.saturating_mul(held);
+        }
+        self.set_timer(now, pending, after);
+    }
+
     fn stop_timer(&mut self) {
         self.pending = Pending::Nothing;
         self.deadline = Time::MAX;
@@ -412,7 +425,7 @@ impl Machine {
             }
             _ => rto,
         };
-        self.set_timer(now, Pending::Timeout, after);
+        self.set_paced_timer(now, Pending::Timeout, after);
     }
 
     /// `tcp_retransmit_skb`.

@@ -184,7 +184,7 @@ impl Machine {
         if left > Duration::ZERO {
             after = after.min(left);
         }
-        self.set_timer(now, Pending::Probe, after);
+        self.set_paced_timer(now, Pending::Probe, after);
         true
     }
 

@@ -168,10 +168,11 @@ impl Law for Machine {
             if let Some((seq, len, fin)) = self.next_resend(at, more, held) {
                 connection.stats.retransmissions += 1;
                 let pushed = self.pushes(seq, len);
-                self.follow(connection);
                 let flags = Flags::ACK.with_if(fin, Flags::FIN).with_if(pushed, Flags::PSH);
                 connection.emit(now, seq, len, flags, segment);
                 self.on_sent(connection, now, segment);
+                self.on_resent(at, seq);
+                self.follow(connection);
                 return true;
             }
             let probe = std::mem::take(&mut self.loss_probe_due);
@@ -215,9 +216,15 @@ impl Law for Machine {
         self.pace.sent(now, segment, rate);
     }
 
-    /// Pacing allows a segment now (`tcp_pace_kick`).
+    /// Pacing allows a segment now (`tcp_pace_kick`). Lost segments go before new data
+    /// (`tcp_tsq_write`).
     fn on_pace(&mut self) {
-        self.holds_new &= self.rates.is_none();
+        if self.rates.is_some() {
+            self.holds_new = false;
+            if self.resend == Resend::Nothing {
+                self.resend = Resend::Lost;
+            }
+        }
     }
 
     fn pace_deadline(&self) -> Time {
