@@ -325,10 +325,10 @@ impl Machine {
             }
             self.begin_reduction();
         }
-        if self.state != State::Recovery {
-            if let Some(dctcp) = self.congestion.dctcp() {
-                dctcp.on_loss(&mut self.window);
-            }
+        if self.state != State::Recovery
+            && let Some(dctcp) = self.congestion.dctcp()
+        {
+            dctcp.on_loss(&mut self.window);
         }
         self.state = State::Recovery;
     }
