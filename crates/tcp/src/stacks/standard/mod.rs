@@ -233,7 +233,6 @@ impl Standard {
     /// Tells a controller with attention of an acknowledgment. `before` are the bytes in flight
     /// before it.
     #[cold]
-    #[expect(clippy::too_many_arguments, reason = "all that is known of an acknowledgment")]
     fn tell(
         &mut self,
         connection: &Connection,
