@@ -54,8 +54,11 @@ impl RangeSet {
             }
             _ => {}
         }
-        let first = self.ranges.partition_point(|range| range.1 < start);
-        let last = first + self.ranges[first..].partition_point(|range| range.0 <= end);
+        // Few ranges lie above those that it touches, and mostly it touches one.
+        let above = self.ranges.iter().rev().take_while(|range| range.1 >= start).count();
+        let first = self.ranges.len() - above;
+        let touched = self.ranges[first..].iter().take_while(|range| range.0 <= end).count();
+        let last = first + touched;
         let (mut merged, mut from) = ((start, end), start);
         for &(low, high) in &self.ranges[first..last] {
             if from < low {
@@ -67,14 +70,24 @@ impl RangeSet {
         if from < end {
             added(from, end);
         }
-        self.ranges.splice(first..last, [merged]);
+        if first == last {
+            self.ranges.insert(first, merged);
+        } else {
+            self.ranges[first] = merged;
+            if last > first + 1 {
+                self.ranges.drain(first + 1..last);
+            }
+        }
         merged
     }
 
     /// Removes everything below `offset`. Returns the number of bytes removed.
     pub(crate) fn remove_below(&mut self, offset: u64) -> u64 {
-        let whole = self.ranges.partition_point(|range| range.1 <= offset);
-        let mut removed = self.ranges.drain(..whole).map(|range| range.1 - range.0).sum();
+        let whole = self.ranges.iter().take_while(|range| range.1 <= offset).count();
+        let mut removed = 0;
+        if whole > 0 {
+            removed = self.ranges.drain(..whole).map(|range| range.1 - range.0).sum();
+        }
         if let Some(range) = self.ranges.first_mut()
             && range.0 < offset
         {

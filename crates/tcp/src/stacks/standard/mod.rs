@@ -305,6 +305,7 @@ impl Standard {
     }
 
     /// Reacts to an acknowledgment: recovery, growth of the window, the timer.
+    #[inline(always)]
     fn react(
         &mut self,
         connection: &mut Connection,
@@ -443,7 +444,8 @@ impl Standard {
         true
     }
 
-    #[inline]
+    // Inlined: it is called for every packet and for every acknowledgment.
+    #[inline(always)]
     fn poll_new(&mut self, connection: &mut Connection, now: Time, segment: &mut Segment) -> bool {
         let outstanding = connection.outstanding();
         let Some(len) = connection.new_len(connection.probe_due) else {

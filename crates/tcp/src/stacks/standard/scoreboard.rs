@@ -55,6 +55,7 @@ impl Scoreboard {
 
     /// Reads the SACK blocks of `segment`, and ignores those not above its acknowledgment and below
     /// `next`. Returns the number of bytes newly SACKed (RFC 6675, Update).
+    #[inline]
     pub(super) fn update(&mut self, segment: &Segment, una: u64, next: u64, mss: u64) -> u64 {
         let before = self.sacked;
         for (start, end) in segment.sack_blocks() {
@@ -96,6 +97,7 @@ impl Scoreboard {
     }
 
     /// The cumulative acknowledgment moves from `una` to `ack`.
+    #[inline]
     pub(super) fn advance(&mut self, una: u64, ack: u64) {
         let missing =
             |edge: u64| edge.min(ack).saturating_sub(una) - self.ranges.covered(una, edge.min(ack));
