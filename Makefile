@@ -198,9 +198,10 @@ abuse:
 	  it_holds_under_abuse -- --nocapture
 	@$(MAKE) --no-print-directory faults
 
-# Every call of the system that commands make on files fails, in every way.
+# Every call of the system that commands make on files fails, in every way; of the longest command,
+# some do.
 faults: build dev
-	FOREBAY_FAULTS=1 $(BIN)/pytest --numprocesses auto tests/python/test_faults.py
+	FOREBAY_FAULTS=1 $(BIN)/pytest --numprocesses auto --capture no tests/python/test_faults.py
 
 # Packages whose tests run under AddressSanitizer. As root, the gate's live tests do, too. Leaks are not
 # looked for: that takes ptrace, which the gate's sandbox refuses. One test at a time: they are slow.

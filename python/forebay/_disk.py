@@ -189,6 +189,22 @@ def open_own(path: Path) -> io.FileIO:
     return file
 
 
+def files(folder: Path, ending: str) -> list[Path]:
+    """The files of a folder by the end of their names, in order; none if there is no folder.
+
+    `Path.glob` would take a folder that it may not list for an empty one.
+
+    Raises:
+        OSError: the folder cannot be listed, with the remedy.
+    """
+    try:
+        return sorted(each for each in folder.iterdir() if each.name.endswith(ending))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise refused(error, folder) from None
+
+
 def check_regular(path: Path) -> None:
     """Check that a file is a regular one: to open a FIFO could block for ever.
 

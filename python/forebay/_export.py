@@ -29,7 +29,7 @@ def export(folder: Path, out: Path, form: Literal["csv", "parquet"]) -> list[Pat
         OSError: a file cannot be read or written.
     """
     written = []
-    sources = [] if _is_study(folder) else list(folder.glob("*.parquet"))
+    sources = [] if _is_study(folder) else _disk.files(folder, ".parquet")
     for name, table in _tables(folder):
         _disk.make_folder(out, follow=True)
         path = out / f"{name}.{form}"
@@ -49,14 +49,14 @@ def _is_study(folder: Path) -> bool:
 
 def _tables(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
     if not _is_study(folder):
-        for path in sorted(folder.glob("*.parquet")):
+        for path in _disk.files(folder, ".parquet"):
             yield path.stem, read_parquet(path)
         return
     from forebay import sweep
 
     yield "runs", sweep.results(folder).runs
     kept: dict[str, list[pl.DataFrame]] = {}
-    for path in sorted((folder / "tables").glob("*.parquet")):
+    for path in _disk.files(folder / "tables", ".parquet"):
         run, _, name = path.stem.partition(".")
         point, _, replication = run.rpartition("-")
         columns = (pl.lit(point).alias("point"), pl.lit(int(replication)).alias("replication"))

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from forebay import _disk, sweep, topology
 from forebay._cli import app
 from forebay._engine import ScenarioError
-from forebay._runs.journal import read_journal
+from forebay._runs.journal import Journal, read_journal
 from forebay.topology import network
 from small_study import BASE, RATE, study
 
@@ -347,3 +347,34 @@ def test_too_little_memory_is_said(folder: Path) -> None:
     assert done.returncode == 2 and not (folder / "out").exists()
     assert done.stderr.startswith("error: the limit on memory is 1.0 GB of addresses, and forebay")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_errors_of_a_broken_device_name_the_journal(folder: Path) -> None:
+    class Broken(io.FileIO):
+        def truncate(self, _size: int | None = None, /) -> int:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        def close(self) -> None:
+            super().close()
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_disk, "open_own", lambda path: Broken(path, "w"))
+        with pytest.raises(OSError, match="check it") as raised:
+            Journal(folder)
+    assert raised.value.filename == str(folder / "journal")
+
+
+def test_a_folder_that_cannot_be_listed_is_not_taken_for_an_empty_one(folder: Path) -> None:
+    def refused(path: Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    results(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "iterdir", refused)
+        patch.setattr(Path, "glob", lambda *_: iter(()))
+        with pytest.raises(PermissionError, match="choose another place") as raised:
+            _disk.files(folder / "run", ".parquet")
+        assert raised.value.filename == str(folder / "run")
+        with pytest.raises(PermissionError):
+            sweep.results(folder / "swept")

@@ -138,9 +138,23 @@ def test_a_run_judges_draws_and_writes_its_page() -> None:
     assert study["points"] == 4 and 3 <= study["fewest"] <= study["most"] <= 6
     # The page needs nothing but the record.
     before = image.read_bytes()
-    page.write(found, Path("again"))
+    home = library.folder_of("toy")
+    page.write(found, Path("again"), home)
     assert Path("again/toy.md").read_text() == text
     assert Path("again/images", image.name).read_bytes() == before
+    # It replaces an earlier one, but neither a link nor the paper's own texts.
+    page.write(found, Path("again"), home)
+    image = Path("again/images/toy-3.svg")
+    image.unlink()
+    image.symlink_to(home / library.WORDS)
+    words, page_before = image.read_bytes(), Path("again/toy.md").stat()
+    for kept, folder, refused in (
+        (found, Path("again"), "symbolic link"),
+        (found | {"paper": "words"}, home, "is read by this command"),
+    ):
+        with pytest.raises(OSError, match=refused):
+            page.write(kept, folder, home)
+    assert image.read_bytes() == words and Path("again/toy.md").stat() == page_before
 
 
 def test_quick_results_do_not_touch_full_ones(papers: Path) -> None:

@@ -25,6 +25,7 @@ import pytest
 from forebay import Result, Scenario, lab, run
 from forebay.lab.errors import LabError
 from forebay.lab.virtual import kernel, machine
+from forebay.scenario import load
 
 SCENARIO = {
     "title": "virtual",
@@ -227,6 +228,28 @@ def test_nothing_is_left_of_a_run_that_is_stopped(
 def test_what_fails_inside_is_said_outside(guest_gate: Path) -> None:
     with pytest.raises(LabError, match='this kernel has no congestion control "vegas"'):
         lab.virtual.run(Scenario.of(SCENARIO), congestion="vegas", gate=guest_gate)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("host-left.pcap", "link"), ("link-bottleneck.pcap", "link"), ("timeline.json", "read by")],
+)
+def test_captures_that_cannot_be_written_are_refused_before_the_run(
+    tmp_path: Path, name: str, words: str
+) -> None:
+    into = tmp_path / "captures" / "seed-1"
+    into.mkdir(parents=True)
+    (tmp_path / "precious").write_text("precious")
+    if words == "link":
+        (into / name).symlink_to(tmp_path / "precious")
+        scenario = Scenario.of(SCENARIO)
+    else:
+        (into / name).write_text(json.dumps(SCENARIO))
+        scenario = load(into / name)
+    before = (into / name).read_text()
+    with pytest.raises(OSError, match=words) as raised:
+        lab.virtual.run(scenario, seed=1, captures=tmp_path / "captures")
+    assert raised.value.filename == str(into / name) and (into / name).read_text() == before
 
 
 def test_a_machine_without_a_kernel_is_told_how_to_get_one(

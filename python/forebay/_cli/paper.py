@@ -184,8 +184,8 @@ def page_(keys: tuple[str, ...], out: Path | None) -> None:
     from forebay.papers import library, page, run
 
     for key in keys or library.names():
-        found = run.retold(key)
-        print(run.keep(found) if out is None else page.write(found, out))
+        found, home = run.retold(key), library.folder_of(key)
+        print(run.keep(found) if out is None else page.write(found, out, home))
 
 
 def _of(counted: Mapping[str, int] | None) -> str:

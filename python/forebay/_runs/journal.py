@@ -48,7 +48,8 @@ class Journal:
             self._file.truncate(whole)
             self._file.seek(whole)
         except OSError as error:
-            self._file.close()
+            with contextlib.suppress(OSError):
+                self._file.close()
             raise _disk.refused(error, folder / _NAME) from None
         self._synced = time.monotonic()
 

@@ -15,6 +15,8 @@ LIBRARY = Path(__file__).parent / "collection"
 """The packages of all papers: in a source tree a link to `papers`, in a wheel a copy."""
 RESULTS = "results.json"
 """The record of a run (see `forebay.papers.record`), as it is kept with its paper."""
+WORDS = "words.md"
+"""The texts of a paper's page."""
 
 
 def names() -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from forebay import _disk
 from forebay.judge import PAPER, STANDARD
 from forebay.papers import verdicts
+from forebay.papers.library import WORDS
 from forebay.report import chart, markdown
 from forebay.report.page import Block, Bullets, Figure, Heading, Section, Table, Text
 from forebay.report.panel import read
@@ -19,8 +20,20 @@ IMAGES = "images"
 """Folder of the figures, beside the page."""
 
 
-def write(found: Mapping[str, Any], folder: Path) -> Path:
-    """Write the full page and its images to `folder`; returns the page."""
+def write(found: Mapping[str, Any], folder: Path, home: Path) -> Path:
+    """Write the full page and its images to `folder`; returns the page.
+
+    Args:
+        found: the record of a run.
+        folder: the page is replaced in it, and the images.
+        home: the paper's folder.
+
+    Raises:
+        OSError: one cannot be written, or is what the paper's page is made of.
+    """
+    _disk.make_folder(folder / IMAGES)
+    for name in (_name(found), *(image(found, figure) for figure in found["figures"])):
+        _disk.check_output(folder / name, [home / WORDS])
     draw_all(found, folder)
     return _write(folder, found, blocks(found))
 
@@ -31,9 +44,13 @@ def write_short(found: Mapping[str, Any], folder: Path) -> Path:
 
 
 def _write(folder: Path, found: Mapping[str, Any], made: Iterable[Block]) -> Path:
-    path = folder / f"{found['paper']}.md"
+    path = folder / _name(found)
     _disk.write(path, text(made))
     return path
+
+
+def _name(found: Mapping[str, Any]) -> str:
+    return f"{found['paper']}.md"
 
 
 def draw_all(found: Mapping[str, Any], folder: Path) -> None:

@@ -14,7 +14,7 @@ from types import ModuleType
 
 import polars as pl
 
-from forebay import _written
+from forebay import _disk, _written
 from forebay._engine import ScenarioError
 from forebay.papers import library
 from forebay.papers.claims import parts
@@ -69,7 +69,7 @@ class Paper:
         """
         if heading not in self.words:
             near = _written.nearest(heading, list(self.words))
-            raise ScenarioError(f'{self.home / "words.md"}: no heading "{heading}"{near}')
+            raise ScenarioError(f'{self.home / library.WORDS}: no heading "{heading}"{near}')
         return self.words[heading]
 
     def claim(self, id_: str) -> ClaimTable:
@@ -226,12 +226,12 @@ def read(home: Path, measures: ModuleType | None) -> Paper:
             if callable(value) and getattr(value, "__module__", "") == measures.__name__:
                 calls[name] = value
     rows: dict[str, Factors] = dict(file.rows)
-    for table in sorted(home.glob("*.csv")):
+    for table in _disk.files(home, ".csv"):
         try:
             rows[table.name] = pl.read_csv(table, infer_schema_length=None).to_dicts()
         except pl.exceptions.PolarsError as error:
             raise ScenarioError(f"{table}: {error}") from None
-    paper = Paper(home, file, judged, texts(home / "words.md"), calls, rows)
+    paper = Paper(home, file, judged, texts(home / library.WORDS), calls, rows)
     _check(paper)
     return paper
 

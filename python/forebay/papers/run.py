@@ -85,7 +85,7 @@ def run(
     )
     if figure is None:
         write(folder / library.RESULTS, found)
-        page.write(found, folder)
+        page.write(found, folder, paper.home)
     else:
         page.draw_all(found, folder)
     return found

@@ -140,7 +140,7 @@ class Layout:
 
 def parts(folder: Path) -> list[Path]:
     """The parts of a study's data set, oldest first."""
-    return sorted((folder / "runs").glob("part-*.parquet"))
+    return _disk.files(folder / "runs", ".parquet")
 
 
 def read_part(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:

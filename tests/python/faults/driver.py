@@ -1,6 +1,8 @@
 """Runs a command once for each call of the system that it makes on its files, which then fails.
 
-`LD_PRELOAD=faults.so python driver.py FOLDER COMMAND FAULT...`; ends with 1 if a promise is broken:
+`LD_PRELOAD=faults.so python driver.py FOLDER COMMAND FAULT...` says after each fault how many calls
+there are, how many of them failed, and how the command ended. A command that takes long is run for
+some of its calls, evenly spread. Ends with 1 if a promise is broken:
 
 - what stands under the name of a result is the earlier one or the new one, whole;
 - nothing half-written is left;
@@ -18,7 +20,9 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,6 +80,14 @@ class Command:
     """Whether the same command goes on after an error."""
     apart: bool = False
     """Whether its files are results each of its own."""
+    most: int = 1000
+    """Calls that fail for each fault, if there are more."""
+
+    def numbers(self, calls: int) -> Sequence[int]:
+        """Which of the calls fail, from 1 on."""
+        if calls <= self.most:
+            return range(1, calls + 1)
+        return [1 + at * (calls - 1) // (self.most - 1) for at in range(self.most)]
 
 
 def earlier(line: str) -> Callable[[Path], None]:
@@ -111,7 +123,7 @@ COMMANDS = {
     "new": Command("new scenario -t household -o mine.toml"),
     "export": Command("export out -o csv --csv", earlier(RUN), apart=True),
     "save": Command("save"),
-    "paper": Command("paper run ../papers/toy --quick -j 1 -o out", goes_on=True),
+    "paper": Command("paper run ../papers/toy --quick -j 1 -o out", goes_on=True, most=12),
 }
 
 
@@ -168,41 +180,63 @@ def state(folder: Path) -> tuple[State, list[str]]:
     return found, partial
 
 
-def broken(command: Command, folder: Path, before: State, after: State, stays: bool) -> str | None:
-    """Which promise a command broke whose call has failed."""
-    try:
-        code, said = invoke(folder, command.line)
-    finally:
-        failed = preloaded.faults_failed()
-        preloaded.faults_disarm()
-    now, partial = state(folder)
-    if not failed:
-        return None if now == after and code == 0 else f"no call failed: {code} {said}"
-    if code == 0 and now != after:
-        return f"ended with 0, and {differing(now, after)}"
-    if code not in (0, 2):
-        return f"ended with {code}: {said}"
-    if code == 2:
-        if len(said.splitlines()) != 1 or not said.startswith("error: "):
-            return f"not one message: {said}"
-        if str(folder) not in said or not REMEDY.search(said):
-            return f"no place or remedy: {said}"
-    if partial and not stays:
-        return f"left {partial}"
-    if not command.goes_on:
-        names = {*now, *before, *after}
-        for result in names if command.apart else {name.partition("/")[0] for name in names}:
-            of_it = [of(result, each) for each in (now, before, after)]
-            if of_it[0] not in of_it[1:]:
-                return f"neither the earlier result nor the new one: {differing(now, after)}"
+class Trial:
+    """A command that is run many times, each in a fresh folder, and what it should leave."""
+
+    def __init__(self, base: Path, command: Command) -> None:
+        """Prepare its files in `base` and run it once without a fault."""
+        self.command, self.template, self.folder = command, base / "template", base / "work"
+        template(self.template)
+        command.prepare(self.template)
+        self.before, _ = state(self.template)
+        code, said = self.run(errno.EIO, 0, stays=False)
+        assert code == 0, said
+        self.after, partial = state(self.folder)
+        assert not partial
+
+    def run(self, error: int, number: int, stays: bool) -> tuple[int, str]:
+        """How it ends if that call fails; no call is number 0."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(self.template, self.folder)
+        arm(self.folder, error, number, stays)
+        try:
+            return invoke(self.folder, self.command.line)
+        finally:
+            preloaded.faults_disarm()
+
+    def broken(self, code: int, said: str, stays: bool) -> str | None:
+        """Which promise it broke when it ended so."""
+        folder, after = self.folder, self.after
+        now, partial = state(folder)
+        if not preloaded.faults_failed():
+            return None if now == after and code == 0 else f"no call failed: {code} {said}"
+        if code == 0 and now != after:
+            return f"ended with 0, and {differing(now, after)}"
+        if code not in (0, 2):
+            return f"ended with {code}: {said}"
+        if code == 2:
+            if len(said.splitlines()) != 1 or not said.startswith("error: "):
+                return f"not one message: {said}"
+            if str(folder) not in said or not REMEDY.search(said):
+                return f"no place or remedy: {said}"
+        if partial and not stays:
+            return f"left {partial}"
+        if not self.command.goes_on:
+            names = {*now, *self.before, *after}
+            for result in (
+                names if self.command.apart else {name.partition("/")[0] for name in names}
+            ):
+                of_it = [of(result, each) for each in (now, self.before, after)]
+                if of_it[0] not in of_it[1:]:
+                    return f"neither the earlier result nor the new one: {differing(now, after)}"
+            return None
+        if (folder / "out" / "study.json").exists():
+            sweep.results(folder / "out")
+        again, said = invoke(folder, self.command.line)
+        then, partial = state(folder)
+        if again != 0 or then != after or partial:
+            return f"did not go on: {again} {said}{differing(then, after)} {partial}"
         return None
-    if (folder / "out" / "study.json").exists():
-        sweep.results(folder / "out")
-    again, said = invoke(folder, command.line)
-    then, partial = state(folder)
-    if again != 0 or then != after or partial:
-        return f"did not go on: {again} {said}{differing(then, after)} {partial}"
-    return None
 
 
 def of(result: str, whole: State) -> State:
@@ -219,43 +253,48 @@ def differing(one: State, other: State) -> str:
     return f"these files differ from a whole result: {names}"
 
 
+def say(line: str) -> None:
+    """Say it at once, where pytest's workers can be heard, too."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def tried(trial: Trial, name: str, fault: str) -> int:
+    """Let calls fail in one way, and say how the command ended; how often it broke a promise."""
+    error, stays = FAULTS[fault]
+    begun = time.monotonic()
+    trial.run(error, 0, stays)
+    calls = preloaded.faults_calls()
+    assert calls, f"{name}: no call was counted"
+    numbers = trial.command.numbers(calls)
+    ends: Counter[str] = Counter()
+    for number in numbers:
+        try:
+            code, said = trial.run(error, number, stays)
+            end = {0: "with the result", 2: "with a message"}.get(code, "otherwise")
+            found = trial.broken(code, said, stays)
+        except Exception as error_:
+            end, found = "with a traceback", repr(error_)
+        ends["errors"] += preloaded.faults_failed()
+        ends[f"ended {end}"] += 1
+        if found is not None:
+            ends["broken promises"] += 1
+            say(f"{name}, {fault}: {preloaded.faults_last().decode().strip()}: {found}")
+    which = "each" if len(numbers) == calls else str(len(numbers))
+    told = ", ".join(f"{count} {what}" for what, count in ends.items())
+    seconds = time.monotonic() - begun
+    say(f"{name}, {fault}: {which} of {calls} calls: {told}; {seconds:.0f} s")
+    return ends["broken promises"]
+
+
 def main() -> None:
-    """Every call of a command fails in every way that is named."""
+    """Calls of a command fail in every way that is named."""
     place, name, *faults = sys.argv[1:]
-    base, command = Path(place), COMMANDS[name]
+    base = Path(place)
     os.chdir(base)
     toy_paper.write(base / "papers")
-    template(base / "template")
-    command.prepare(base / "template")
-    before, _ = state(base / "template")
-    folder = base / "work"
-    shutil.copytree(base / "template", folder)
-    code, said = invoke(folder, command.line)
-    assert code == 0, said
-    after, partial = state(folder)
-    assert not partial
-    bad = 0
-    for fault in faults:
-        error, stays = FAULTS[fault]
-        number = 0
-        while True:
-            number += 1
-            shutil.rmtree(folder)
-            shutil.copytree(base / "template", folder)
-            arm(folder, error, number, stays)
-            try:
-                found = broken(command, folder, before, after, stays)
-            except Exception as error_:
-                found = f"traceback: {error_!r}"
-                preloaded.faults_disarm()
-            if found is not None:
-                bad += 1
-                print(f"{name}, {fault}: {preloaded.faults_last().decode().strip()}: {found}")
-            if not preloaded.faults_failed():
-                break
-        assert number > 1, f"{name}: no call was counted"
-        print(f"{name}, {fault}: {number - 1} calls")
-    sys.exit(bad > 0)
+    trial = Trial(base, COMMANDS[name])
+    broken = sum(tried(trial, name, fault) for fault in faults)
+    sys.exit(broken > 0)
 
 
 if __name__ == "__main__":

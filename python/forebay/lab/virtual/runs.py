@@ -152,7 +152,10 @@ def run_tasks(
 
     with machine.Guests() as guests, ThreadPoolExecutor(os.cpu_count()) as pool:
         for task in tasks:
-            qdiscs.check(topology.read(task.scenario, congestion))
+            plan = topology.read(task.scenario, congestion)
+            qdiscs.check(plan)
+            if (into := folder(task)) is not None:
+                _check_captures(plan, task.scenario, into)
         order = Order(congestion, kernel or found(), library(gate), outages)
         try:
             runs = [
@@ -180,6 +183,13 @@ class Order:
     kernel: Kernel
     library: Path
     outages: Sequence[Outage]
+
+
+def _check_captures(plan: topology.Topology, scenario: Scenario, into: Path) -> None:
+    _disk.make_folder(into, follow=True)
+    read = scenario.files(Path(scenario.base, scenario.name))
+    for name in timeline.files(plan):
+        _disk.check_output(into / name, read)
 
 
 def _run(
@@ -230,7 +240,6 @@ def _run(
                 raise LabError(faults[0]) from None
             raise
         if captures is not None:
-            _disk.make_folder(captures, follow=True)
             for each in folder.glob("*.pcap"):
                 _disk.write(captures / each.name, each.read_bytes())
         seen = json.loads((folder / guest.SEEN).read_text("utf-8"))

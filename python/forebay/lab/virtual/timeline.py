@@ -33,6 +33,12 @@ class Packet(NamedTuple):
     payload: int
 
 
+def files(plan: Topology) -> list[str]:
+    """The names of the captures of a run and of its time line."""
+    links = (link["name"] for gate in plan.gates for link in (gate.forward, gate.reverse))
+    return [*map(host_capture, plan.nodes), *map(link_capture, links), FILE]
+
+
 def packets(path: Path) -> Iterator[Packet]:
     """The packets of a capture of IPv4."""
     data = path.read_bytes()
