@@ -244,6 +244,20 @@ def words(error: OSError) -> str:
     return error.strerror if own else _engine.error_words(error.errno)
 
 
+def remove_partial(folder: Path, within: str = "") -> None:
+    """Remove what was half-written when an earlier command could not even remove it.
+
+    Args:
+        folder: where nobody else writes meanwhile.
+        within: "**/" for the folders in it, too.
+
+    Raises:
+        OSError: a file cannot be removed.
+    """
+    for stale in folder.glob(f"{within}.*{PARTIAL}"):
+        stale.unlink(missing_ok=True)
+
+
 def _beside(path: Path) -> Path:
     """A hidden name that is free, in the same folder."""
     return path.with_name(f".{path.name}.{os.urandom(4).hex()}{PARTIAL}")

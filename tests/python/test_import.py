@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -116,6 +117,13 @@ def test_graphml_of_the_zoo(tmp_path: Path) -> None:
     east, north = (positions["Berlin"][axis] - positions["Munich"][axis] for axis in (0, 1))
     assert math.hypot(east, north) == pytest.approx(km, rel=0.01)
     assert scenario.document["title"] == "Cities"
+
+
+def test_graphml_may_leave_its_namespace_out(tmp_path: Path) -> None:
+    whole = zoo(tmp_path / "cities.graphml")
+    bare = tmp_path / "bare.graphml"
+    bare.write_text(re.sub("<graphml [^>]*>", "<graphml>", whole.read_text()))
+    assert read(bare)[0] == read(whole)[0]
 
 
 def test_node_link_json_says_what_graphml_says(tmp_path: Path) -> None:
@@ -272,6 +280,7 @@ def test_bad_devices_are_named(old: str, new: str, message: str, tmp_path: Path)
             r"links\[0\].target: no node has the id 2",
         ),
         ("a.graphml", "<graph", "is not GraphML: "),
+        ("a.graphml", '<graphml xmlns="http://elsewhere"/>', "is not GraphML: "),
     ],
 )
 def test_what_is_no_network_is_refused(name: str, text: str, message: str, tmp_path: Path) -> None:

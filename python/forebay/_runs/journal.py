@@ -43,8 +43,7 @@ class Journal:
         """Runs since it was cleared."""
         self._file = _disk.open_own(folder / _NAME)
         try:
-            for stale in folder.glob(f"**/.*{_disk.PARTIAL}"):
-                stale.unlink()
+            _disk.remove_partial(folder, "**/")
             self._file.truncate(whole)
             self._file.seek(whole)
         except OSError as error:

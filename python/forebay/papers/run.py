@@ -74,6 +74,8 @@ def run(
         planned = {name: each for name, each in planned.items() if _begun(data, name, folder, each)}
     else:
         several.run(planned, folder, kept, jobs, tell)
+    for place in (folder, folder / page.IMAGES):
+        _disk.remove_partial(place)
     found = record.record(
         paper,
         planned,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -149,6 +152,7 @@ def read_part(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
     Raises:
         ScenarioError: the file is damaged.
         FileNotFoundError: it is not there any more.
+        OSError: it cannot be read, with the remedy.
     """
     with _readable(path):
         names = None if columns is None else list(columns)
@@ -178,6 +182,13 @@ def _readable(path: Path) -> Iterator[None]:
             f"{path}: is damaged ({error}); `forebay sweep STUDY --repair` moves it away, "
             "keeps all other runs and repeats the runs of this file"
         ) from None
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        # Polars gives neither the number of the error nor, always, the file.
+        found = re.search(r"os error (\d+)", str(error))
+        number = int(found[1]) if found else errno.EIO
+        raise _disk.refused(OSError(number, os.strerror(number)), path) from None
 
 
 def read_runs(folder: Path, layout: Layout) -> pl.DataFrame:

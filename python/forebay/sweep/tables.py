@@ -8,26 +8,24 @@ from typing import Any
 
 import polars as pl
 
-from forebay import _disk
+from forebay._runs.frames import read_parquet
 from forebay._runs.journal import table_file
 from forebay.sweep.data import StudyData
 
 
 def read_first(folder: Path, points: Sequence[str], table: str) -> dict[str, dict[str, list[Any]]]:
     """One table of the first run of some points, as lists by column; none if it has no row."""
-    paths = {str(table_file(folder.absolute(), point, 1, table)): point for point in points}
-    for path in paths:
-        _disk.check_regular(Path(path))
-    whole = pl.read_parquet(list(paths), include_file_paths="\0", glob=False)
-    parts = whole.partition_by("\0", as_dict=True, include_key=False)
-    return {paths[name]: part.to_dict(as_series=False) for (name,), part in parts.items()}
+    found = {point: read_one(folder, point, 1, table) for point in points}
+    return {point: one.to_dict(as_series=False) for point, one in found.items() if one.height}
 
 
 def read_one(folder: Path, point: str, replication: int, table: str) -> pl.DataFrame:
-    """One table of one run."""
-    path = table_file(folder.absolute(), point, replication, table)
-    _disk.check_regular(path)
-    return pl.read_parquet(path, glob=False)
+    """One table of one run.
+
+    Raises:
+        ScenarioError: it cannot be read, or is damaged.
+    """
+    return read_parquet(table_file(folder, point, replication, table))
 
 
 def read(folder: Path, study: StudyData, table: str) -> pl.DataFrame:

@@ -8,6 +8,7 @@ known rate. Files of other origin may say `rate` and `delay` as scenarios do.
 
 from __future__ import annotations
 
+import io
 import re
 from collections import Counter
 from collections.abc import Hashable, Mapping
@@ -73,7 +74,7 @@ def from_graphml(path: Path, notes: Notes) -> Network:
     content = _disk.read(path)
     check_size(path, *(len(each.findall(content)) for each in (_NODE, _EDGE)))
     try:
-        graph = nx.parse_graphml(content, force_multigraph=True)
+        graph = nx.read_graphml(io.BytesIO(content), force_multigraph=True)
     except (nx.NetworkXError, ParseError, ValueError, KeyError, IndexError) as error:
         raise ScenarioError(f"{path}: is not GraphML: {error}") from None
     return _network(graph, path, notes)

@@ -169,6 +169,7 @@ def state(folder: Path) -> tuple[State, list[str]]:
         elif path.is_file() and PARTIAL not in name and path.name not in ("lock", "spent.json"):
             content = path.read_bytes()
             content = re.sub(rb'"cost": ?{[^}]*}', b"", content)
+            content = re.sub(rb'"cpu_seconds": ?[-.e\d]+', b"", content)
             content = re.sub(rb"[.\d]+ s of processor time", b"", content)
             # Parts that an error left, too, change the number of the last one.
             name = re.sub(r"part-\d+", "part", name)
