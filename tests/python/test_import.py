@@ -304,6 +304,13 @@ def test_bad_edges_are_named(fields: dict[str, Any], message: str, tmp_path: Pat
         read(zoo(tmp_path / "bad.graphml", graph))
 
 
+def test_a_delay_of_ages_is_refused(tmp_path: Path) -> None:
+    graph = nx.Graph()
+    graph.add_edge("a", "b", delay=1.797693134862316e302)
+    with pytest.raises(ScenarioError, match="link a-b: its delay must be at most 1e"):
+        made(zoo(tmp_path / "bad.graphml", graph))
+
+
 def test_gravity_adds_up(tmp_path: Path) -> None:
     path = zoo(tmp_path / "cities.graphml")
     for flows in (1, 7, 1000):

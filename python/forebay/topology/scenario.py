@@ -20,6 +20,8 @@ DURATION_S = 10
 WARMUP_S = 2
 LARGEST_BPS = 1e18
 """Of a link's capacity; the engine's times end at less."""
+LARGEST_DELAY_S = 1e6
+"""Of a link's delay: eleven days."""
 POINTS = 300_000
 """About how many points the time series of all links have together."""
 
@@ -145,6 +147,10 @@ def _delays(network: Network, choices: Choices, notes: Notes) -> dict[str, int]:
         if delay is None:
             without.append(link.name)
             delay = default
+        if delay > LARGEST_DELAY_S:
+            raise ScenarioError(
+                f"link {link.name}: its delay must be at most {LARGEST_DELAY_S:.0e} s"
+            )
         found[link.name] = max(1, round(delay * 1e6))
     done = f"without a delay or places of both ends: {choices.delay} taken, --delay changes it"
     notes.add("link", done, without)
