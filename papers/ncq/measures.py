@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from forebay import metrics
 from forebay.papers import Number, Panel, Series, Sources, exactly
 from forebay.stats import Interval, interval, prediction, proportion
 from forebay.theory import ncq
@@ -334,7 +333,7 @@ def bound(sources: Sources, of: str) -> Interval:
     favoured = 0.01 / part
     loss, delay = mean("calls.loss"), mean("calls.mean_delay_ms")
     least, sooner = loss * (1 - favoured), delay - favoured * mean("calls.mean_wait_ms")
-    rise = float(metrics.r_factor(sooner + 20.0, least) - metrics.r_factor(delay + 20.0, loss))
+    rise = float(ncq.r_factor(sooner + 20.0, least) - ncq.r_factor(delay + 20.0, loss))
     found = {"packets": part, "favoured": favoured, "loss": loss, "least": least, "rise": rise}
     return exactly(found[of])
 

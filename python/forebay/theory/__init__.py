@@ -56,11 +56,6 @@ def fixed_moments(value: float) -> Moments:
     return Moments(value, value * value)
 
 
-def exponential_moments(mean: float) -> Moments:
-    """Moments of an exponential variable."""
-    return Moments(mean, 2 * mean * mean)
-
-
 def whole_exponential_moments(mean: float, least: int = 1, most: int = 65_535) -> Moments:
     """Moments of an exponential variable rounded to whole numbers and kept in `least` to `most`.
 
@@ -159,11 +154,6 @@ def mg1_mean_wait(arrivals: Numbers, service: Moments) -> Values:
     rate = _array(arrivals)
     rho = _below_one(rate * service.first)
     return np.asarray(rate * service.second / (2 * (1 - rho)))
-
-
-def mg1_mean_waiting(arrivals: Numbers, service: Moments) -> Values:
-    """Mean number waiting in an M/G/1 queue: Little's law on `mg1_mean_wait`."""
-    return np.asarray(_array(arrivals) * mg1_mean_wait(arrivals, service))
 
 
 def md1_mean_wait(utilization: Numbers, service: Numbers) -> Values:

@@ -1,4 +1,4 @@
-"""The analysis of non-congestive queuing, equations 1 to 21 (22 is `forebay.metrics.r_factor`).
+"""The analysis of non-congestive queuing, equations 1 to 22.
 
 Source: L. Mamatas and V. Tsaoussidis, *Differentiating Services with Non-Congestive Queuing (NCQ)*,
 IEEE Transactions on Computers 58(5), 2009, section 4.
@@ -179,6 +179,22 @@ def packets_of_task(data: Numbers, packet: Numbers, overhead: Numbers = 40) -> V
 def task_time(delay: Numbers, packets: Numbers) -> Values:
     """Seconds that a task takes whose packets are delayed one after another, equation 21."""
     return np.asarray(np.asarray(delay, float) * np.asarray(packets, float))
+
+
+def r_factor(delay_ms: Numbers, loss: Numbers) -> Values:
+    """Transmission rating of a call of G.711, 94.2 at best, equation 22.
+
+    R = 94.2 - 0.024 d - 0.11 (d - 177.3) H(d - 177.3) - 30 ln(1 + 15 e): the E-model of ITU-T G.107
+    reduced to delay and loss by R. Cole and J. Rosenbluth, *Voice over IP performance monitoring*,
+    ACM CCR 31(2), 2001. The engine computes it for every run (docs/summary.md).
+
+    Args:
+        delay_ms: d, mouth to ear, milliseconds.
+        loss: e, share of packets lost, 0 to 1.
+    """
+    delay, lost = np.asarray(delay_ms, float), np.asarray(loss, float)
+    late = np.maximum(delay - 177.3, 0.0)
+    return np.asarray(94.2 - 0.024 * delay - 0.11 * late - 30.0 * np.log1p(15.0 * lost))
 
 
 def _cobham(
