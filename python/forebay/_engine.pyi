@@ -586,18 +586,18 @@ class Session:
     def picture(self, most: int) -> str:
         """What waits and what is under way, as the fields of a JSON object, without braces.
 
-        They are those of `forebay.explore.protocol.LaneFrame` from `queues` to `moving_total`, with
-        at most `most` packets in the queue and on the links.
+        They are those of `LaneFrame` in explore/page/messages.d.ts from `queues` to
+        `moving_total`, with at most `most` packets in the queue and on the links.
         """
 
     def points(self, first: int) -> tuple[int, str]:
         """How many points the series has, and those from `first` on, as a JSON list.
 
-        They are as `forebay.explore.protocol.Point`.
+        They are as `Point` there.
         """
 
     def story(self, number: int) -> str | None:
-        """The story of a packet, as JSON, with the fields of `forebay.explore.protocol.StoryOf`.
+        """The story of a packet, as JSON, with the fields of `StoryOf` there.
 
         None if it is not kept.
         """

@@ -7,29 +7,18 @@ from typing import Any
 
 from forebay.explore import fields, stories
 from forebay.explore.lane import Lane
-from forebay.explore.protocol import (
-    Change,
-    Flow,
-    Link,
-    Node,
-    ScenarioField,
-    Stage,
-    StoryPlace,
-    Traffic,
-)
-from forebay.explore.protocol import Lane as ShownLane
 from forebay.scenario import nanoseconds
 
-Resolved = dict[str, Any]
+Table = dict[str, Any]
 
 
 def stage(
     lanes: Sequence[Lane],
     watched: str | None,
     grain_ns: int,
-    changes: Sequence[Change],
-    story: StoryPlace | None,
-) -> Stage:
+    changes: Sequence[Table],
+    story: Table | None,
+) -> Table:
     """All that does not move of these lanes, at the present instant."""
     first = lanes[0]
     scenarios = [lane.now for lane in lanes]
@@ -62,7 +51,7 @@ def stage(
     }
 
 
-def _queue(resolved: Resolved, watched: str | None) -> tuple[str, dict[str, Any]]:
+def _queue(resolved: Table, watched: str | None) -> tuple[str, Table]:
     """Path and table of the watched queue."""
     for link in resolved["links"]:
         if link["name"] == watched:
@@ -70,7 +59,7 @@ def _queue(resolved: Resolved, watched: str | None) -> tuple[str, dict[str, Any]
     return "", {}
 
 
-def _lane(number: int, lane: Lane, path: str, queue: dict[str, Any]) -> ShownLane:
+def _lane(number: int, lane: Lane, path: str, queue: Table) -> Table:
     packets, size = fields.limits(queue)
     return {
         "id": number,
@@ -84,7 +73,7 @@ def _lane(number: int, lane: Lane, path: str, queue: dict[str, Any]) -> ShownLan
     }
 
 
-def _link(link: dict[str, Any], watched: str | None) -> Link:
+def _link(link: Table, watched: str | None) -> Table:
     return {
         "name": link["name"],
         "source": link["from"],
@@ -97,16 +86,16 @@ def _link(link: dict[str, Any], watched: str | None) -> Link:
     }
 
 
-def _link_fields(links: Sequence[dict[str, Any]], watched: str | None) -> list[ScenarioField]:
+def _link_fields(links: Sequence[Table], watched: str | None) -> list[Table]:
     """Those of the watched link first."""
     forward = [link for link in links if not link["reverse"] or link["name"] == watched]
     forward.sort(key=lambda link: link["name"] != watched)
     return [field for link in forward for field in fields.of_link(link)]
 
 
-def _flows(resolved: Resolved, shown: dict[str, Any]) -> list[Flow]:
+def _flows(resolved: Table, shown: Table) -> list[Table]:
     rows = shown["flows"]
-    flows: list[Flow] = []
+    flows: list[Table] = []
     for place, row in enumerate(rows):
         entry = resolved["traffic"][row["traffic"]]
         mates = [other for other, each in enumerate(rows) if each["traffic"] == row["traffic"]]
@@ -124,7 +113,7 @@ def _flows(resolved: Resolved, shown: dict[str, Any]) -> list[Flow]:
     return flows
 
 
-def _traffic(lane: Lane, resolved: Resolved, classes: Sequence[str]) -> list[Traffic]:
+def _traffic(lane: Lane, resolved: Table, classes: Sequence[str]) -> list[Table]:
     now = lane.times[0]
     joined: dict[str, float] = {}
     left: dict[str, float] = {}
@@ -148,7 +137,7 @@ def _traffic(lane: Lane, resolved: Resolved, classes: Sequence[str]) -> list[Tra
     ]
 
 
-def _nodes(links: Sequence[dict[str, Any]]) -> list[Node]:
+def _nodes(links: Sequence[Table]) -> list[Table]:
     """The ends of links, from left to right as the links go, those of a column below each other."""
     forward = [(link["from"], link["to"]) for link in links if not link["reverse"]]
     columns = dict.fromkeys((node for ends in forward for node in ends), 0)
@@ -158,7 +147,7 @@ def _nodes(links: Sequence[dict[str, Any]]) -> list[Node]:
             columns[target] = min(len(columns) - 1, max(columns[target], columns[source] + 1))
     used = sorted(set(columns.values()))
     last = len(used) - 1 or 1
-    nodes: list[Node] = []
+    nodes: list[Table] = []
     for name, column in columns.items():
         mates = [other for other, its in columns.items() if its == column]
         y = (mates.index(name) + 0.5) / len(mates)

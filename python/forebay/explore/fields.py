@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any
 
 from forebay import _engine
-from forebay.explore.protocol import Kind, ScenarioField
 from forebay.scenario import Queue, quantity
 
+Table = dict[str, Any]
 _KINDS = {"rate", "duration", "limit", "bytes", "number", "integer", "boolean"}
 _UNITS = {"rate": "bit/s", "duration": "s", "limit": "p", "bytes": "B"}
 _RANGES = {"rate": (1e4, 1e9), "duration": (1e-4, 1.0), "limit": (1, 1000), "bytes": (100, 1e6)}
@@ -18,7 +18,7 @@ _SPAN = 20
 """A slider ends so many times above what it begins from, and as many below."""
 
 
-def of_link(link: dict[str, Any]) -> list[ScenarioField]:
+def of_link(link: dict[str, Any]) -> list[Table]:
     """What may change of a link, an entry of `Scenario.resolved()["links"]`."""
     abouts = _link_help()
     fields = []
@@ -35,7 +35,7 @@ def of_link(link: dict[str, Any]) -> list[ScenarioField]:
     return fields
 
 
-def of_queue(path: str, queue: dict[str, Any]) -> list[ScenarioField]:
+def of_queue(path: str, queue: dict[str, Any]) -> list[Table]:
     """The parameters of a queue written at `path`; none of a combination of parts."""
     entry = _catalogue().get(queue.get("kind", ""))
     if entry is None:
@@ -52,7 +52,7 @@ def of_queue(path: str, queue: dict[str, Any]) -> list[ScenarioField]:
     ]
 
 
-def kinds() -> list[Kind]:
+def kinds() -> list[Table]:
     """The disciplines to choose from, and boxes, which `with_box` puts in front of one."""
     return [
         {"name": each["name"], "summary": each["summary"], "source": each["source"]}
@@ -76,9 +76,9 @@ def limits(queue: dict[str, Any]) -> tuple[int | None, int | None]:
     return (room, None) if found.base_unit == "p" else (None, room)
 
 
-def _field(path: str, type_: str, value: Any, default: Any, about: str) -> ScenarioField:
+def _field(path: str, type_: str, value: Any, default: Any, about: str) -> Table:
     choices = [each.strip().strip('"') for each in type_.split("|")] if '"' in type_ else []
-    kind: Any = type_ if type_ in _KINDS else "value"
+    kind = type_ if type_ in _KINDS else "value"
     # One limit for all queues, or a list with one for each.
     if type_.startswith("limit |") and not isinstance(value, list):
         kind = "limit"

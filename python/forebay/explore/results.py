@@ -10,12 +10,11 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from forebay import _disk
 from forebay._engine import ScenarioError
 from forebay.explore import protocol
-from forebay.explore.protocol import ComparedRow
 from forebay.explore.stage import Client, Stage, attempt
 from forebay.scenario import Scenario
 
@@ -87,7 +86,7 @@ class Results:
 
     def _save(self, tell: Tell) -> None:
         """Save all lanes, or none."""
-        files: list[protocol.SavedFile] = []
+        files: list[dict[str, Any]] = []
         fingerprints = self._stage.fingerprints()
         try:
             for number, (label, scenario) in enumerate(self._stage.lanes()):
@@ -182,18 +181,18 @@ def _queue(scenario: Scenario, watched: str) -> dict[str, object]:
     raise ScenarioError(f'there is no link "{watched}"')
 
 
-def _rows(found: Comparison) -> list[ComparedRow]:
+def _rows(found: Comparison) -> list[dict[str, Any]]:
     """The measures of every class that were found, each with its interval under each lane."""
     from forebay.measures import MEASURES
 
-    rows: list[ComparedRow] = []
+    rows: list[dict[str, Any]] = []
     for class_ in found.classes:
         for measure in MEASURES:
             intervals = [found.interval(each, class_, measure.key) for each in found.labels]
             if all(each is None for each in intervals):
                 continue
             best = found.best(class_, measure)
-            cells: list[protocol.ComparedCell] = []
+            cells: list[dict[str, Any]] = []
             for label, each in zip(found.labels, intervals, strict=True):
                 mean, low, high = (None,) * 3 if each is None else (each.mean, each.low, each.high)
                 scaled = [

@@ -20,7 +20,6 @@ from forebay.explore import describe, fields, joining, protocol, stories
 from forebay.explore.inbox import Asked, Inbox
 from forebay.explore.lane import Ended, Entry, Lane, in_words, recorded_at
 from forebay.explore.pace import Pace
-from forebay.explore.protocol import Change, StoryPlace
 from forebay.scenario import Queue, Scenario, labelled, nanoseconds
 
 POINTS = 3000
@@ -97,7 +96,7 @@ class Stage:
         self._next_change = 0
         self._changeable: set[str] = set()
         """Paths of the fields that the tabs have been shown."""
-        self._story: StoryPlace | None = None
+        self._story: dict[str, Any] | None = None
         self._begin(*self._taken_over(scenario), queues, link, 0)
         self._thread = threading.Thread(target=self._work, name="stage", daemon=True)
 
@@ -298,7 +297,7 @@ class Stage:
         return f'{json.dumps(head)[:-1]},"lanes":[{",".join(lanes)}]}}'
 
     def _description(self) -> str:
-        changes: list[Change] = [each.shown() for each in self._changes]
+        changes = [each.shown() for each in self._changes]
         whole = describe.stage(self._lanes, self._watched, self._grain_ns, changes, self._story)
         shown = [whole["fields"], *(lane["fields"] for lane in whole["lanes"])]
         self._changeable = {field["path"] for group in shown for field in group}
@@ -493,7 +492,7 @@ class _Recorded:
         self.label = label
         """What its lane is called from then on, if it is called otherwise."""
 
-    def shown(self) -> Change:
+    def shown(self) -> dict[str, Any]:
         text = in_words(self.entry)
         return {"id": self.id, "lane": self.lane, "at_s": self.at_ns / 1e9, "text": text}
 

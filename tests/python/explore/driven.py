@@ -34,12 +34,14 @@ class Tab:
         self.shown: dict[str, Any] = {}
         self.frame: dict[str, Any] = {}
         self.said: list[str] = []
+        self.heard: dict[str, dict[str, Any]] = {}
         self.points: list[int] = []
         self.client = Client(self._told)
         stage.connect(self.client)
 
     def _told(self, text: str) -> None:
         message = json.loads(text)
+        self.heard[message["type"]] = message
         if message["type"] == "stage":
             self.shown = message
         elif message["type"] == "frame":

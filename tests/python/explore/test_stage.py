@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,37 @@ def test_fewer_lanes_can_be_jumped_in() -> None:
                 assert tab.ask("pause") == other.said == []
                 assert tab.frame["now_ns"] == at_ns
                 assert tab.points == [at_ns // 1_000_000] * count == other.points
+
+
+DECLARED = (Path(protocol.__file__).parent / "page" / "messages.d.ts").read_text("utf-8")
+INTERFACES = {
+    name: dict(re.findall(r"^  (\w+):\s+([^;]+);", body, re.M))
+    for name, body in re.findall(r"^export interface (\w+) \{\n(.*?)^\}", DECLARED, re.M | re.S)
+}
+
+
+def declared(value: Any, form: str) -> int:
+    """Checks that a message has the fields that are declared; how many objects it has."""
+    if value is not None and (name := form.removesuffix(" | null")) in INTERFACES:
+        assert value.keys() == INTERFACES[name].keys(), name
+        return 1 + sum(declared(value[field], of) for field, of in INTERFACES[name].items())
+    return sum(declared(each, form[:-2]) for each in value) if form.endswith("[]") else 0
+
+
+def test_messages_have_the_fields_that_are_declared() -> None:
+    with staged() as stage:
+        tab = Tab(stage)
+        assert tab.ask("lanes", queues=["fifo", "codel"]) == []
+        assert tab.ask("change", path="dumbbell.rate", value="2Mbit") == []
+        assert tab.ask("seek", at_ns=1_000_000_000) == []
+        assert tab.ask("pause") == []
+        packet = tab.frame["lanes"][0]["queues"][0]["packets"][0][0]
+        assert tab.ask("ask", lane=0, id=packet) == []
+        assert tab.ask("leave", traffic=7) != []
+        for name in ("Stage", "Frame", "StoryOf", "Said"):
+            type_ = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+            least = {"Stage": 30, "Frame": 5, "StoryOf": 3, "Said": 1}[name]
+            assert declared(tab.heard[type_], name) >= least
 
 
 FILES: list[dict[str, Any]] = [
