@@ -14,20 +14,7 @@ from forebay._runs.frames import parquet, read_parquet
 
 
 def export(folder: Path, out: Path, form: Literal["csv", "parquet"]) -> list[Path]:
-    """Write every table of a folder of results to `out`.
-
-    Args:
-        folder: what `forebay run --out`, `compare` or `sweep` wrote.
-        out: the folder to write to; tables of the same name in it are replaced.
-        form: the format.
-
-    Returns:
-        The files.
-
-    Raises:
-        ScenarioError: the folder holds no tables.
-        OSError: a file cannot be read or written.
-    """
+    """Write every table of a folder of results to `out`, in the place of those of its name."""
     written = []
     sources = [] if _is_study(folder) else _disk.files(folder, ".parquet")
     for name, table in _tables(folder):

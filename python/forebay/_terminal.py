@@ -120,15 +120,7 @@ def print_kind(
     *,
     again: bool,
 ) -> None:
-    """Print one discipline, part or source.
-
-    Args:
-        console: where.
-        entry: of the catalogue.
-        group: where in the catalogue it stands.
-        parameters: those to explain.
-        again: whether another entry of the same name has been printed.
-    """
+    """Print one discipline, part or source."""
     if again:
         console.print(f"\n{PARTS[group]}: {entry['summary']}.", highlight=False)
         if not parameters:

@@ -55,14 +55,7 @@ class Lane:
     """One discipline, and what was seen of it."""
 
     def __init__(self, label: str, session: Session, link: str, limit: int | None) -> None:
-        """A lane at the beginning.
-
-        Args:
-            label: what it is called.
-            session: its run.
-            link: the link whose queue is shown, by its name in results.
-            limit: packets for which that queue has room, if it says so.
-        """
+        """A lane at the beginning."""
         self.label = label
         self.session = session
         self.limit = limit
@@ -109,16 +102,7 @@ class Watch:
     """Lanes in step, and what keys do to them."""
 
     def __init__(self, variants: Sequence[Variant], link: str, seed: int | None = None) -> None:
-        """Begin every variant; nothing plays yet.
-
-        Args:
-            variants: the disciplines.
-            link: the link whose queue is shown, by its name in results.
-            seed: instead of the scenario's own.
-
-        Raises:
-            ScenarioError: anything in the scenario that could not run.
-        """
+        """Begin every variant; nothing plays yet."""
         self._variants = variants
         self._link = link
         self._seed = seed
@@ -139,11 +123,7 @@ class Watch:
         return all(lane.session.complete for lane in self.lanes)
 
     def tick(self, real_s: float) -> None:
-        """Go on for so long a real time, as far as the engine can.
-
-        Raises:
-            ScenarioError: a plug-in broke the contract.
-        """
+        """Go on for so long a real time, as far as the engine can."""
         if not self.playing or self.complete:
             return
         # An engine that cannot follow is shown as far as it has come, and keys are still heard.
@@ -156,11 +136,7 @@ class Watch:
         self._look()
 
     def press(self, key: str) -> None:
-        """Do what a key says.
-
-        Raises:
-            ScenarioError: a plug-in broke the contract.
-        """
+        """Do what a key says."""
         match key:
             case " ":
                 self.playing = not self.playing
@@ -205,12 +181,7 @@ class Watch:
             self.speed = None if faster > FASTEST * 1.01 else max(SLOWEST, faster)
 
     def draw(self, width: int, height: int) -> RenderableType:
-        """The picture.
-
-        Args:
-            width: columns of the terminal.
-            height: its lines; series that do not fit are left out.
-        """
+        """The picture for a terminal of this size; series that do not fit are left out."""
         across = max(1, min(len(self.lanes), width // 38))
         down = -(-len(self.lanes) // across)
         rows = max(2, (height - 3) // down - 6)
@@ -262,13 +233,7 @@ class Watch:
 
 
 def sparks(values: Sequence[float | None] | deque[float | None], width: int, top: float) -> str:
-    """The last values as a line of blocks.
-
-    Args:
-        values: what is drawn; None leaves a gap.
-        width: characters.
-        top: the value of a full block.
-    """
+    """The last `width` values as a line of blocks, of which a full one is `top`."""
     last = list(values)[-width:]
     steps = len(_BLOCKS) - 1
     marks = [
@@ -281,11 +246,7 @@ def sparks(values: Sequence[float | None] | deque[float | None], width: int, top
 
 
 def show(watch: Watch, console: Console) -> None:
-    """Draw until `q` is pressed.
-
-    Raises:
-        ScenarioError: a plug-in broke the contract.
-    """
+    """Draw until `q` is pressed."""
     with Keys() as keys, Live(console=console, screen=True, auto_refresh=False) as live:
         before = time.monotonic()
         while not watch.ended:

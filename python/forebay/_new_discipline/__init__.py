@@ -15,11 +15,7 @@ HOME = Path(__file__).parent
 
 
 def source_tree(start: Path) -> Path:
-    """The folder of forebay's sources around `start`, or where this module lies.
-
-    Raises:
-        ScenarioError: there is none.
-    """
+    """The folder of forebay's sources around `start`, or where this module lies."""
     here = Path(__file__).resolve()
     begun = _disk.leads_to(start)
     for folder in (begun, *begun.parents, *here.parents):
@@ -29,16 +25,7 @@ def source_tree(start: Path) -> Path:
 
 
 def write(name: str, folder: Path, source: Path) -> Path:
-    """Write the crate of a discipline called `name` into a new folder.
-
-    Args:
-        name: what scenarios will call it: small letters, digits and hyphens.
-        folder: where the crate's own folder is made.
-        source: forebay's source tree.
-
-    Raises:
-        ScenarioError: a name that will not do, or a folder that exists.
-    """
+    """Write the crate of a discipline called `name` into a new folder."""
     if re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) is None:
         raise ScenarioError(
             f'"{name}" is not a name for a discipline; use small letters, '

@@ -31,9 +31,6 @@ def shown(address: str) -> Iterator[None]:
     """Open the browser at an address; the file that leads there is gone when the block ends.
 
     A browser that runs until it is closed holds nothing up. Without one, nothing happens.
-
-    Raises:
-        OSError: the file cannot be written.
     """
     with tempfile.TemporaryDirectory(prefix="forebay-", ignore_cleanup_errors=True) as folder:
         file = Path(folder, "explore.html")

@@ -14,11 +14,7 @@ _KEPT = ("from", "to", "direction", "hop", "q", "precedence", "drop_precedence",
 
 
 def entry(lane: Lane, place: int) -> Entry:
-    """A traffic entry by its place.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """A traffic entry by its place."""
     entries: list[Entry] = lane.now.resolved()["traffic"]
     if not 0 <= place < len(entries):
         raise ValueError(f"there is no traffic entry {place}")
@@ -37,11 +33,7 @@ def named(lane: Lane, traffic: Entry) -> Entry:
 
 
 def burst(lane: Lane, wanted: protocol.Burst, watched: str | None) -> Entry:
-    """Datagrams at the rate of the hosts' own links, or a hundred times the watched link's.
-
-    Raises:
-        ValueError: there is no such entry that they could be like.
-    """
+    """Datagrams at the rate of the hosts' own links, or a hundred times the watched link's."""
     place = wanted.like if wanted.like is not None else _crossing(lane, watched)
     entry(lane, place)
     like = lane.now.document["traffic"][place]

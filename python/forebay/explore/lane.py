@@ -30,18 +30,7 @@ class Lane:
         grain_ns: int,
         ends: threading.Event | None = None,
     ) -> None:
-        """The run of `scenario` at its beginning.
-
-        Args:
-            label: what the page calls it.
-            scenario: what is run, with its changes.
-            link: the link whose queue is watched; None: there is none.
-            grain_ns: time between two points of the series.
-            ends: when it is set, what takes long ends with `Ended`.
-
-        Raises:
-            ScenarioError: anything in it that could not run.
-        """
+        """The run of `scenario` at its beginning; when `ends` is set, it raises `Ended`."""
         self.label = label
         self.scenario = scenario
         self._link = link
@@ -97,11 +86,7 @@ class Lane:
         return self._run.instant()
 
     def change(self, at_ns: int, entry: Mapping[str, Any]) -> None:
-        """Change something from now on, which is `at_ns`, and record it.
-
-        Raises:
-            ScenarioError: it cannot change; nothing has.
-        """
+        """Change something from now on, which is `at_ns`, and record it; or nothing has changed."""
         recorded = self.scenario.with_change(at_ns, entry)
         with named(self.scenario):
             self._run.change(recorded.text)

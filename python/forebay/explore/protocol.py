@@ -251,11 +251,7 @@ _COMMANDS: TypeAdapter[Command] = TypeAdapter(Command)
 
 
 def command(text: str) -> Command:
-    """What a message of the page says.
-
-    Raises:
-        ValueError: it is none; the message names the field.
-    """
+    """What a message of the page says."""
     try:
         return _COMMANDS.validate_json(text)
     except ValidationError as error:

@@ -156,9 +156,6 @@ def save(label: str, scenario: Scenario) -> Path:
     """Write the scenario of a lane, beside the file that it comes from.
 
     A name that is taken is not used; those of no file go to the present folder.
-
-    Raises:
-        OSError: it cannot be written.
     """
     package = Path(__file__).parent
     base = Path(scenario.base).resolve()

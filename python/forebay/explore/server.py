@@ -83,13 +83,7 @@ class Guard:
 
 
 def application(stage: Stage, token: str, port: int) -> ASGIApp:
-    """The server's application.
-
-    Args:
-        stage: what is played; started and stopped with the application.
-        token: what stands in the address in front of everything.
-        port: the port at which it is reached.
-    """
+    """The server's application."""
     results = Results(stage, f"/{token}/report")
 
     async def index(_request: Request) -> Response:
@@ -194,17 +188,7 @@ def server(stage: Stage, token: str, port: int) -> uvicorn.Server:
 def run(
     stage: Stage, port: int = 0, *, ready: Callable[[str], None], story: str | None = None
 ) -> None:
-    """Serve the page until the process is interrupted.
-
-    Args:
-        stage: what is played.
-        port: where; 0 is a free one.
-        ready: called with the page's address, once it can be opened.
-        story: the guided story with which the page begins.
-
-    Raises:
-        OSError: the port is taken.
-    """
+    """Serve the page until the process is interrupted; `ready` is told its address."""
     token = secrets.token_urlsafe(18)
     with socket.create_server((HOST, port)) as listening:
         port = listening.getsockname()[1]

@@ -30,11 +30,7 @@ class Client:
     """A tab: frames are sent to it one at a time."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
-        """A tab that has been sent nothing.
-
-        Args:
-            tell: sends it a message; called from the stage's thread.
-        """
+        """A tab that has been sent nothing; `tell` is called from the stage's thread."""
         self.tell = tell
         self.waits_for: int | None = None
         """The frame that it has to draw before it is sent the next one."""
@@ -74,14 +70,8 @@ class Stage:
     ) -> None:
         """The stage at the beginning of a scenario.
 
-        Args:
-            scenario: what is played.
-            queues: the disciplines side by side; those that it says itself unless given.
-            link: the link whose queue is watched; the compared one unless given.
-            plays: whether it begins to play by itself when the first tab has come.
-
-        Raises:
-            ScenarioError: anything in it that could not run.
+        The disciplines are those that the scenario compares unless `queues` are given, and the link
+        is the compared one. If it `plays`, it begins when the first tab has come.
         """
         self._begins = plays
         self._inbox = Inbox()
@@ -168,10 +158,7 @@ class Stage:
     ) -> None:
         """A tab asks for something; what is wrong with it is told to it.
 
-        Args:
-            client: who asks.
-            command: what for.
-            done: called, from any thread, when it has been done or a later command makes up for it.
+        `done` is called, from any thread, when it has been done or a later command makes up for it.
         """
         if isinstance(command, protocol.Ack):
             if client.waits_for == command.number:

@@ -108,20 +108,12 @@ class Setup:
 
 
 def read(scenario: Scenario | str | Path) -> Scenario:
-    """A scenario that may be given by its file.
-
-    Raises:
-        ScenarioError: the file cannot be read or is not TOML.
-    """
+    """A scenario that may be given by its file."""
     return scenario if isinstance(scenario, Scenario) else load(scenario)
 
 
 def set_up(base: Scenario, given: Mapping[str, Any]) -> Setup:
-    """The scenario with its `[agent]` table, whose fields those that are given replace.
-
-    Raises:
-        ScenarioError: anything in it that is not understood or could not run.
-    """
+    """The scenario with its `[agent]` table, whose fields those that are given replace."""
     table = {**base.document.get("agent", {}), **given}
     whole = Scenario.of({**base.document, "agent": table}, base.name, base.base)
     checked = whole.effective()
@@ -171,11 +163,7 @@ def set_up(base: Scenario, given: Mapping[str, Any]) -> Setup:
 
 
 def check_memory(made: Setup, num_envs: int) -> None:
-    """Check that this machine has the memory for many environments.
-
-    Raises:
-        ValueError: it has not.
-    """
+    """Check that this machine has the memory for many environments."""
     with named(made.scenario):
         each = _BYTES_EACH + _engine.footprint(made.scenario.text, made.scenario.base)
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -211,11 +199,7 @@ class Remade:
 
 
 def single(made: Setup, name: str) -> Setup:
-    """`made`, if it has one agent.
-
-    Raises:
-        ScenarioError: it has several.
-    """
+    """`made`, if it has one agent."""
     if len(made.agents) != 1:
         raise ScenarioError(
             f"{made.scenario.name}: agent.traffic: {name} has one agent, there are "

@@ -21,11 +21,7 @@ START_S = 10.0
 
 
 def program(path: str | Path | None = None) -> Path:
-    """The program `forebay-gate`: `path`, or the one of the source tree, or that on the PATH.
-
-    Raises:
-        LabError: there is none.
-    """
+    """The program `forebay-gate`: `path`, or the one of the source tree, or that on the PATH."""
     found = _built(path, "forebay-gate") or shutil.which("forebay-gate")
     if found is None:
         raise LabError(
@@ -35,11 +31,7 @@ def program(path: str | Path | None = None) -> Path:
 
 
 def library(path: str | Path | None = None) -> Path:
-    """The gate as a shared library: `path`, or the one of the source tree, or beside the program.
-
-    Raises:
-        LabError: there is none.
-    """
+    """The gate as a library: `path`, or that of the source tree, or that beside the program."""
     found = _built(path, "libforebay_gate.so")
     beside = shutil.which("forebay-gate")
     if found is None and beside is not None:
@@ -75,11 +67,7 @@ class Gates:
         self._began: dict[Gate, int] = {}
 
     def __enter__(self) -> Gates:
-        """Start them, and wait until all answer.
-
-        Raises:
-            LabError: one does not.
-        """
+        """Start them, and wait until all answer."""
         with ExitStack() as undo:
             undo.callback(self.stop)
             for gate in self._topology.gates:

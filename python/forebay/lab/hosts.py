@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from forebay._engine import Live
 from forebay.lab.network import inside
@@ -44,20 +44,16 @@ _ALL = socket.MSG_WAITALL | socket.MSG_TRUNC
 """To wait for all that is asked for, and to throw it away."""
 
 
-class Meters(Protocol):
-    """Who is told what hosts see; `Live` is one."""
+class Journal:
+    """Writes down what `Live` is to be told, each call as its name and arguments."""
 
-    def datagram(self, index: int, size: int, sent_ns: int, arrived_ns: int | None) -> None:
-        """As `Live.datagram`."""
+    def __init__(self) -> None:
+        """Nothing so far."""
+        self.told: list[tuple[Any, ...]] = []
 
-    def payload(self, index: int, count: float, at_ns: int) -> None:
-        """As `Live.payload`."""
-
-    def transferred(self, index: int, start_ns: int, end_ns: int) -> None:
-        """As `Live.transferred`."""
-
-    def retransmitted(self, index: int, segments: int) -> None:
-        """As `Live.retransmitted`."""
+    def __getattr__(self, what: str) -> Callable[..., None]:
+        """A method of `Live`."""
+        return lambda *values: self.told.append((what, *values))
 
 
 @dataclass
@@ -105,7 +101,7 @@ class Hosts:
         topology: Topology,
         names: Mapping[str, str],
         live: Live,
-        meters: Meters,
+        meters: Live | Journal,
         clock: Clock,
     ) -> None:
         """Those of `topology` in the namespaces `names`, fed by the sources of `live`."""
@@ -141,11 +137,7 @@ class Hosts:
     def carry_out(
         self, check: Callable[[], None], progress: Callable[[float], None] | None
     ) -> None:
-        """Let everyone send from time zero to the end of the scenario, and tell the meters.
-
-        Raises:
-            LabError: `check`, called now and then, has raised it.
-        """
+        """Let everyone send from time zero to the end of the scenario, and tell the meters."""
         self._start()
         while (now := self._clock.now()) < self._duration:
             check()

@@ -29,14 +29,7 @@ def add_tun(gate: Gate, _node: str, _name: str) -> list[str]:
 
 
 def build(topology: Topology, plug: Plug = add_tun) -> dict[str, str]:
-    """Make a namespace for every node, with its interfaces and routes.
-
-    Returns:
-        The namespace of each node.
-
-    Raises:
-        LabError: the kernel refuses; what had been made is taken away.
-    """
+    """Make a namespace for every node, with its interfaces and routes."""
     remove_stale()
     names = {node: f"{PREFIX}-{os.getpid()}-{number}" for number, node in enumerate(topology.nodes)}
     try:
@@ -68,11 +61,7 @@ def remove_stale() -> None:
 
 
 def ip(commands: Sequence[str], name: str | None = None) -> None:
-    """Carry out commands of `ip`, in a namespace if one is named.
-
-    Raises:
-        LabError: one fails.
-    """
+    """Carry out commands of `ip`, in a namespace if one is named."""
     if not commands:
         return
     words = ["ip", *(["-netns", name] if name else []), "-batch", "-"]

@@ -23,12 +23,7 @@ _REACHED = f'Cannot find device "{_NOWHERE}"'
 
 
 def check(topology: Topology) -> None:
-    """Refuse what tc does not understand, before anything runs; the kernel may refuse more.
-
-    Raises:
-        ScenarioError: it does not; the message has what it says, and the path of the field.
-        LabError: there is no tc.
-    """
+    """Refuse what tc does not understand, before anything runs; the kernel may refuse more."""
     for gate in topology.gates:
         for link in (gate.forward, gate.reverse):
             queue = kernel_queue(link)
@@ -39,11 +34,7 @@ def check(topology: Topology) -> None:
 
 
 def set_up(link: Mapping[str, Any], device: str) -> None:
-    """Give a device the discipline of a link.
-
-    Raises:
-        LabError: the kernel refuses it.
-    """
+    """Give a device the discipline of a link."""
     for field, words in _commands(link, kernel_queue(link) or {}, device):
         said = _tc(words)
         if said is not None:

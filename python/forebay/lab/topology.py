@@ -158,11 +158,7 @@ class Topology:
 
 
 def read(scenario: Scenario, congestion: str | None = None) -> Topology:
-    """What `scenario` comes to; `congestion` is Linux' name of the one for all TCP, if given.
-
-    Raises:
-        ScenarioError: it cannot run, or asks for what a lab does not have.
-    """
+    """What `scenario` comes to; `congestion` is Linux' name of the one for all TCP, if given."""
     with named(scenario):
         plan = json.loads(_engine.plan(scenario.text, scenario.base))
         links = plan["links"]

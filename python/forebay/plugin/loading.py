@@ -78,19 +78,11 @@ class Kind:
         return json.dumps(self.parameters.schema())
 
     def effective(self, given: str) -> str:
-        """The parameters (JSON) with every default filled in.
-
-        Raises:
-            ParameterError: an unknown one, or a value that is not allowed.
-        """
+        """The parameters (JSON) with every default filled in."""
         return json.dumps(self.parameters.effective(_table(given)))
 
     def make(self, given: str, place: dict[str, int]) -> Part:
-        """An instance with the parameters (JSON), which finds `place` among its attributes.
-
-        Raises:
-            ParameterError: as `effective`.
-        """
+        """An instance with the parameters (JSON), which finds `place` among its attributes."""
         made = self.owner.__new__(self.owner)
         for name, value in place.items():
             setattr(made, name, value)
@@ -106,11 +98,7 @@ def _table(given: str) -> dict[str, Any]:
 
 
 def kind_of(owner: type[Part]) -> Kind:
-    """What the engine is to know of a class.
-
-    Raises:
-        PluginError: it is not what its family must be.
-    """
+    """What the engine is to know of a class."""
     if owner not in _kinds:
         _kinds[owner] = _kind_of(owner)
     return _kinds[owner]
@@ -146,15 +134,7 @@ def _kind_of(owner: type[Part]) -> Kind:
 
 
 def load(path: str, base: str | Path) -> tuple[str, list[Kind]]:
-    """The SHA-256 of a plug-in, and its disciplines.
-
-    Args:
-        path: a file, or the name of a class that was handed over.
-        base: the folder from which the path starts.
-
-    Raises:
-        PluginError: it cannot be read or run, or holds no discipline.
-    """
+    """The SHA-256 of a plug-in, a file or a class that was handed over, and its parts."""
     if path.startswith(CLASS):
         if path not in _handed:
             raise PluginError(
@@ -206,9 +186,6 @@ def handed(owner: type, family: str = "") -> str:
     Args:
         owner: the class.
         family: the one of which it must be; any unless given.
-
-    Raises:
-        PluginError: it is not what a discipline must be.
     """
     import cloudpickle
 

@@ -150,11 +150,7 @@ class Parameters:
     """The parameters of one class."""
 
     def __init__(self, owner: type, base: type) -> None:
-        """Look at the fields that `owner` has beyond those of `base`.
-
-        Raises:
-            ParameterError: a field has no default, or one that it does not allow itself.
-        """
+        """Look at the fields that `owner` has beyond those of `base`."""
         described = dict(_described(owner, base))
         fields: dict[str, Any] = {}
         for name, hint in _fields(owner, base).items():
@@ -173,19 +169,11 @@ class Parameters:
         self.read({})
 
     def read(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Every parameter's value, as the class sees it.
-
-        Raises:
-            ParameterError: an unknown one, or a value that is not allowed.
-        """
+        """Every parameter's value, as the class sees it."""
         return dict(self._read(given))
 
     def effective(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Every parameter's value, as a scenario writes it.
-
-        Raises:
-            ParameterError: as `read`.
-        """
+        """Every parameter's value, as a scenario writes it."""
         return self._read(given).model_dump(mode="json")
 
     def schema(self) -> dict[str, Any]:
@@ -206,11 +194,7 @@ _known: dict[type, Parameters] = {}
 
 
 def parameters_of(owner: type, base: type) -> Parameters:
-    """The parameters of a class: its fields beyond those of `base`.
-
-    Raises:
-        ParameterError: a field has no default, or one that it does not allow itself.
-    """
+    """The parameters of a class: its fields beyond those of `base`."""
     if owner not in _known:
         _known[owner] = Parameters(owner, base)
     return _known[owner]

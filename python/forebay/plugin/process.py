@@ -52,12 +52,7 @@ def run(
     cancel: Cancel | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Output | Finished:
-    """Run a scenario (JSON), as `_engine.run` does.
-
-    Raises:
-        ScenarioError: anything in it that could not run.
-        Cancelled: `cancel` was set.
-    """
+    """Run a scenario (JSON), as `_engine.run` does."""
     if not any(map(is_python, _plugins(scenario))):
         return _engine.run(scenario, base, cancel, progress)
     if _here.acquire(blocking=False):
@@ -105,12 +100,7 @@ class _Worker:
         cancel: Cancel | None,
         progress: Callable[[float], None] | None,
     ) -> tuple[str, Tables] | str:
-        """What a run comes to, or why it could not run.
-
-        Raises:
-            ScenarioError: the process has ended.
-            Cancelled: `cancel` was set.
-        """
+        """What a run comes to, or why it could not run."""
         classes = loading.packed(_plugins(scenario))
         try:
             path = [os.path.abspath(folder) for folder in sys.path]  # noqa: PTH100 - text

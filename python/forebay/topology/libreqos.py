@@ -37,12 +37,7 @@ class _Row(NamedTuple):
 def read(
     document: Mapping[str, Any], path: Path, notes: Notes, devices: str | Path | None
 ) -> Network:
-    """The tree of `document`, with the circuits of `devices` as its leaves.
-
-    Raises:
-        ScenarioError: a node is not of that form or occurs twice, or a circuit has no place.
-        OSError: a file cannot be read.
-    """
+    """The tree of `document`, with the circuits of `devices` as its leaves."""
     tree = _Tree(path)
     for name, node in document.items():
         tree.add(name, node, ROOT, "")

@@ -92,16 +92,7 @@ class Network:
 
 
 def check_size(where: object, nodes: int, links: int) -> None:
-    """Check that a network is not too large to become a scenario.
-
-    Args:
-        where: what messages call it: its file.
-        nodes: their number, as far as it is known.
-        links: their number, as far as it is known.
-
-    Raises:
-        ScenarioError: it is too large.
-    """
+    """Check that a network is not too large to become a scenario."""
     for count, most, what in ((nodes, MOST_NODES, "nodes"), (links, MOST_LINKS, "links")):
         if count > most:
             raise ScenarioError(

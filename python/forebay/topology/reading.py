@@ -17,14 +17,7 @@ from forebay.topology.network import Network, Notes
 def read(path: str | Path, notes: Notes, devices: str | Path | None = None) -> Network:
     """The network of a file: GraphML, node-link JSON, or LibreQoS' network.json.
 
-    Args:
-        path: the file.
-        notes: is told what was assumed or left out.
-        devices: LibreQoS' ShapedDevices.csv, whose circuits become subscribers.
-
-    Raises:
-        ScenarioError: a file cannot be read or is of another form, or what it says makes no
-            network.
+    `devices` is LibreQoS' ShapedDevices.csv, whose circuits become subscribers.
     """
     path = Path(path)
     try:

@@ -52,12 +52,7 @@ class Choices:
 
 
 def scenario_of(network: Network, choices: Choices, notes: Notes) -> Scenario:
-    """The scenario of a network; it runs as it is.
-
-    Raises:
-        ScenarioError: a choice makes no sense, or the scenario could not run.
-        OSError: the table of demands cannot be read.
-    """
+    """The scenario of a network; it runs as it is."""
     if not 0 < choices.scale < math.inf:
         raise ScenarioError(f"--scale: must be above 0, got {choices.scale}")
     rates = _rates(network, choices, notes)

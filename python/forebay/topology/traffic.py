@@ -39,14 +39,7 @@ def gravity(network: Network, capacity: Mapping[str, float]) -> dict[Pair, float
     Each node weighs as much as its links carry together, and two exchange traffic in proportion to
     the product of their weights (Y. Zhang, M. Roughan, N. Duffield, A. Greenberg, Fast accurate
     computation of large-scale IP traffic matrices from link loads, SIGMETRICS 2003).
-    In a tree the root sends to the leaves.
-
-    Args:
-        network: whose nodes.
-        capacity: of each link by its name, in bit/s, both directions together.
-
-    Raises:
-        ScenarioError: there are no two nodes between which traffic could run, or too many.
+    In a tree the root sends to the leaves. Capacities are bit/s, both directions together.
     """
     senders = network.senders()
     weight = dict.fromkeys(network.nodes, 0.0)
@@ -75,11 +68,7 @@ def gravity(network: Network, capacity: Mapping[str, float]) -> dict[Pair, float
 
 
 def flows_by_gravity(shares: Mapping[Pair, float], flows: int) -> list[dict[str, Any]]:
-    """Bulk transfers, spread over the pairs by largest remainder; pairs without one fall away.
-
-    Raises:
-        ScenarioError: too many pairs.
-    """
+    """Bulk transfers, spread over the pairs by largest remainder; pairs without one fall away."""
     _check_pairs(min(flows, len(shares)), "--flows: give fewer")
     wanted = flows * np.array(list(shares.values()))
     counts = np.floor(wanted).astype(int)
@@ -94,11 +83,7 @@ def flows_by_gravity(shares: Mapping[Pair, float], flows: int) -> list[dict[str,
 
 
 def load_by_gravity(shares: Mapping[Pair, float], load_bps: float) -> list[dict[str, Any]]:
-    """Files at random times that add up to `load_bps`, spread over the pairs.
-
-    Raises:
-        ScenarioError: too many pairs.
-    """
+    """Files at random times that add up to `load_bps`, spread over the pairs."""
     _check_pairs(len(shares), "--load: give --flows instead")
     return [
         _entry(pair, {"class": "gravity"} | _files(load_bps * share))
@@ -124,10 +109,6 @@ def of_table(
 
     Returns:
         Entries of traffic, each with the line that it comes from.
-
-    Raises:
-        ScenarioError: a column or a node is not there, or a value makes no sense.
-        OSError: the file cannot be read.
     """
     lines = table(path, MOST_DEMANDS)
     _, columns = next(lines, (0, []))

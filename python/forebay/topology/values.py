@@ -16,11 +16,7 @@ EXAMPLES = {"bit/s": ("rate", "10Mbit"), "s": ("time", "5ms")}
 
 
 def measured(value: Any, unit: str, where: str) -> float:
-    """A quantity as scenarios write it, or a number in the base unit, above 0.
-
-    Raises:
-        ScenarioError: it is none.
-    """
+    """A quantity as scenarios write it, or a number in the base unit, above 0."""
     found = quantity(value)
     if found is None or found.base_unit not in ("", unit) or not 0 < found.value < float("inf"):
         noun, example = EXAMPLES[unit]
@@ -29,11 +25,7 @@ def measured(value: Any, unit: str, where: str) -> float:
 
 
 def positive(value: Any, what: str, where: str) -> float:
-    """A number above 0, which may be written as a text.
-
-    Raises:
-        ScenarioError: it is none.
-    """
+    """A number above 0, which may be written as a text."""
     number = _number(value)
     if not 0 < number < float("inf"):
         raise ScenarioError(
@@ -44,11 +36,7 @@ def positive(value: Any, what: str, where: str) -> float:
 
 
 def degrees(value: Any, most: float, where: str) -> float:
-    """A longitude or latitude, which may be written as a text.
-
-    Raises:
-        ScenarioError: it is none.
-    """
+    """A longitude or latitude, which may be written as a text."""
     number = _number(value)
     if not -most <= number <= most:
         raise ScenarioError(f'{where}: expected degrees from -{most} to {most}, got "{value}"')
@@ -63,16 +51,7 @@ def _number(value: Any) -> float:
 
 
 def table(path: Path, most: int, comment: str | None = None) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a file of comma-separated values that are not empty, numbered from 1.
-
-    Args:
-        path: the file.
-        most: lines; a longer file is refused.
-        comment: what lines start with that are left out.
-
-    Raises:
-        ScenarioError: the file cannot be read, or is longer.
-    """
+    """The lines of a file of comma-separated values that are not empty, numbered from 1."""
     lines = _disk.read_text(path).splitlines()
     if len(lines) > most:
         raise ScenarioError(

@@ -66,11 +66,7 @@ class _Bundle:
 
 
 def from_graphml(path: Path, notes: Notes) -> Network:
-    """The network of a GraphML file.
-
-    Raises:
-        ScenarioError: it is not GraphML, or a value makes no sense.
-    """
+    """The network of a GraphML file."""
     content = _disk.read(path)
     check_size(path, *(len(each.findall(content)) for each in (_NODE, _EDGE)))
     try:
@@ -81,11 +77,7 @@ def from_graphml(path: Path, notes: Notes) -> Network:
 
 
 def from_node_link(document: Mapping[str, Any], path: Path, notes: Notes) -> Network:
-    """The network of node-link JSON, as networkx and d3 write it.
-
-    Raises:
-        ScenarioError: a node or link is not of that form, or a value makes no sense.
-    """
+    """The network of node-link JSON, as networkx and d3 write it."""
     edges = "links" if "links" in document else "edges"
     nodes, links = document["nodes"], document[edges]
     for field, entries in (("nodes", nodes), (edges, links)):

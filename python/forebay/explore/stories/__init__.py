@@ -24,11 +24,7 @@ Shown = Literal["queue", "delay", "throughput", "drops", "cwnd", "variables"]
 
 
 def nanoseconds(text: str) -> int:
-    """A time such as "5ms" in nanoseconds.
-
-    Raises:
-        ValueError: it is no time.
-    """
+    """A time such as "5ms" in nanoseconds."""
     found = quantity(text)
     if found is None or found.base_unit != "s":
         raise ValueError(f'expected a time such as "5ms", got "{text}"')
@@ -36,16 +32,7 @@ def nanoseconds(text: str) -> int:
 
 
 def lane_scenario(scenario: Scenario, lane: dict[str, Any], link: str) -> Scenario:
-    """A scenario with the discipline of a lane on a link.
-
-    Args:
-        scenario: what all lanes have in common.
-        lane: a queue's table. Its `label` is for people; its `box` stands in front of the queue.
-        link: name of the link in results.
-
-    Raises:
-        ScenarioError: there is no such link.
-    """
+    """A scenario with the discipline of a lane on a link, and the lane's `box` in front of it."""
     table = dict(lane)
     table.pop("label", None)
     box = table.pop("box", None)
@@ -194,12 +181,7 @@ class Story(_written.Table):
 
 
 def read(path: Path) -> Story:
-    """The story in a file.
-
-    Raises:
-        ScenarioError: it is not understood; the message has file and place.
-        OSError: it cannot be read.
-    """
+    """The story in a file."""
     story = _written.read(Story, _written.load(path), path.name)
     story._name = path.stem
     return story
@@ -217,11 +199,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Story:
-    """A story by its name.
-
-    Raises:
-        ScenarioError: there is no such story.
-    """
+    """A story by its name."""
     for story in all_stories():
         if story.name == name:
             return story

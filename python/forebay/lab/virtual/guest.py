@@ -6,12 +6,11 @@ import json
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 from forebay import _engine
 from forebay.lab import network, topology
 from forebay.lab.errors import LabError
-from forebay.lab.hosts import Clock, Hosts
+from forebay.lab.hosts import Clock, Hosts, Journal
 from forebay.lab.virtual.links import Links
 from forebay.lab.virtual.machine import EPOCH, RESULTS, TCP_MEMORY
 from forebay.scenario import Scenario
@@ -23,30 +22,6 @@ SEEN = "seen.json"
 """File of a run: what the meters were told, and the flows on each link."""
 PROGRESS = "forebay: "
 """Before the fraction of the time that has passed, on the console."""
-
-
-class Journal:
-    """Meters that write down what they are told."""
-
-    def __init__(self) -> None:
-        """Nothing so far."""
-        self.told: list[tuple[Any, ...]] = []
-
-    def datagram(self, index: int, size: int, sent_ns: int, arrived_ns: int | None) -> None:
-        """As `Live.datagram`."""
-        self.told.append(("datagram", index, size, sent_ns, arrived_ns))
-
-    def payload(self, index: int, count: float, at_ns: int) -> None:
-        """As `Live.payload`."""
-        self.told.append(("payload", index, count, at_ns))
-
-    def transferred(self, index: int, start_ns: int, end_ns: int) -> None:
-        """As `Live.transferred`."""
-        self.told.append(("transferred", index, start_ns, end_ns))
-
-    def retransmitted(self, index: int, segments: int) -> None:
-        """As `Live.retransmitted`."""
-        self.told.append(("retransmitted", index, segments))
 
 
 def main() -> int:

@@ -27,11 +27,7 @@ class Links:
         self._open: set[Gate] = set()
 
     def __enter__(self) -> Links:
-        """Start them: their devices are in this network namespace.
-
-        Raises:
-            LabError: one cannot be opened.
-        """
+        """Start them: their devices are in this network namespace."""
         for gate in self._topology.gates:
             self._prepare(gate)
             self.start(gate)
@@ -48,11 +44,7 @@ class Links:
             self.kill(gate)
 
     def start(self, gate: Gate) -> None:
-        """Start a gate, which has nothing from one that was killed.
-
-        Raises:
-            LabError: it cannot be opened.
-        """
+        """Start a gate, which has nothing from one that was killed."""
         try:
             _CONTROL.write_text(f"open {gate.device}")
         except OSError as error:

@@ -114,9 +114,6 @@ def boot(
         parameters: of the kernel.
         library: a shared library that the kernel calls.
         heard: called with each line that the guest says.
-
-    Raises:
-        LabError: the guest failed; the message has what it said.
     """
     (folder / "plan").write_text("\n".join(plan) + "\n", "utf-8")
     # The kernel draws random numbers from its command line, and the length of the environment moves
