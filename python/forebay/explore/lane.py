@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from forebay import _engine
-from forebay.explore.protocol import MOST_PACKETS
 from forebay.scenario import Scenario, named
 
 Entry = dict[str, Any]
@@ -36,7 +35,7 @@ class Lane:
         self._link = link
         self._grain_ns = grain_ns
         self._ends = ends or threading.Event()
-        self._run = self._open()
+        self.run = self._open()
 
     def _open(self) -> _engine.Session:
         with named(self.scenario):
@@ -47,15 +46,15 @@ class Lane:
     @property
     def times(self) -> tuple[int, int]:
         """The present instant, and the end, in ns."""
-        return self._run.times()
+        return self.run.times()
 
     def advance(self, until_ns: int) -> None:
         """Go on to an instant."""
-        self._go(lambda: self._run.advance(until_ns))
+        self._go(lambda: self.run.advance(until_ns))
 
     def advance_to_packet(self) -> None:
         """Go on to the next instant at which a packet joins or leaves the watched queue."""
-        self._go(self._run.advance_to_packet)
+        self._go(self.run.advance_to_packet)
 
     def _go(self, slice_: Callable[[], bool]) -> None:
         """Go on by slices of some milliseconds, until one is the last."""
@@ -73,29 +72,25 @@ class Lane:
 
     def restart(self, at_ns: int) -> None:
         """Run the scenario from the beginning to an instant."""
-        self._run = self._open()
+        self.run = self._open()
         self.advance(at_ns)
 
     def fingerprint(self) -> str | None:
         """The run's fingerprint, if it is complete."""
         now, end = self.times
-        return self._run.fingerprint() if now >= end else None
-
-    def instant(self) -> int:
-        """The instant of a change that is made now."""
-        return self._run.instant()
+        return self.run.fingerprint() if now >= end else None
 
     def change(self, at_ns: int, entry: Mapping[str, Any]) -> None:
         """Change something from now on, which is `at_ns`, and record it; or nothing has changed."""
         recorded = self.scenario.with_change(at_ns, entry)
         with named(self.scenario):
-            self._run.change(recorded.text)
+            self.run.change(recorded.text)
         self.scenario = recorded
 
     @property
     def now(self) -> Scenario:
         """The scenario as it now is."""
-        return Scenario(self._run.scenario(), self.scenario.name, self.scenario.base)
+        return Scenario(self.run.scenario(), self.scenario.name, self.scenario.base)
 
     def scenario_at_end(self) -> Scenario:
         """The scenario when all its recorded changes have been made, as far as who takes part."""
@@ -107,20 +102,12 @@ class Lane:
     @property
     def shown(self) -> dict[str, Any]:
         """Classes and flows by their numbers in pictures."""
-        found: dict[str, Any] = json.loads(self._run.shown())
+        found: dict[str, Any] = json.loads(self.run.shown())
         return found
-
-    def picture(self) -> str:
-        """What waits and what is under way, as fields of a JSON object."""
-        return self._run.picture(MOST_PACKETS)
-
-    def points(self, first: int) -> tuple[int, str]:
-        """How many points the series has, and those from `first` on, as a JSON list."""
-        return self._run.points(first)
 
     def story(self, number: int) -> dict[str, Any] | None:
         """The story of a packet; None if it is not kept."""
-        found = self._run.story(number)
+        found = self.run.story(number)
         return None if found is None else json.loads(found)
 
 

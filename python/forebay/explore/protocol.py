@@ -81,22 +81,18 @@ class _Command(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Play(_Command):
-    """Go on."""
+class Plain(_Command):
+    """What needs no more words.
 
-    type: Literal["play"]
+    - `play`: go on; `pause`: stop.
+    - `step`: go on until a packet joins or leaves a watched queue, and pause.
+    - `reset`: jump to the beginning and forget every change.
+    - `save`: write the scenario of every lane with its changes beside the scenario's file, or, if
+      there is none, to the folder in which the command was started. No file is replaced.
+    - `report`: write the report of the last `compare`, or of one with the usual replications.
+    """
 
-
-class Pause(_Command):
-    """Stop."""
-
-    type: Literal["pause"]
-
-
-class StepOn(_Command):
-    """Go on to the next instant at which a packet joins or leaves a watched queue, and pause."""
-
-    type: Literal["step"]
+    type: Literal["play", "pause", "step", "reset", "save", "report"]
 
 
 class Speed(_Command):
@@ -112,12 +108,6 @@ class Seek(_Command):
 
     type: Literal["seek"]
     at_ns: Number
-
-
-class Reset(_Command):
-    """Jump to the beginning and forget every change."""
-
-    type: Literal["reset"]
 
 
 class Lanes(_Command):
@@ -201,26 +191,11 @@ class Ask(_Command):
     id: Number
 
 
-class Save(_Command):
-    """Write the scenario of every lane with its changes beside the scenario's file.
-
-    Without one, to the folder in which the command was started. No file is replaced.
-    """
-
-    type: Literal["save"]
-
-
 class Compare(_Command):
     """Run all lanes with their changes, with replications."""
 
     type: Literal["compare"]
     runs: int = Field(default=10, ge=2, le=100)
-
-
-class Report(_Command):
-    """Write the report of the last `compare`, or of one with the usual replications."""
-
-    type: Literal["report"]
 
 
 class Story(_Command):
@@ -242,10 +217,9 @@ class Ack(_Command):
     number: Number
 
 
-_Control = Play | Pause | StepOn | Speed | Seek | Reset | Lanes | Watch | Story
+_Control = Plain | Speed | Seek | Lanes | Watch | Story
 _Change = SetField | SetQueue | Join | Leave | Burst | Forget
-_Question = Ask | Save | Compare | Report | Ack
-Command = Annotated[_Control | _Change | _Question, Field(discriminator="type")]
+Command = Annotated[_Control | _Change | Ask | Compare | Ack, Field(discriminator="type")]
 
 _COMMANDS: TypeAdapter[Command] = TypeAdapter(Command)
 

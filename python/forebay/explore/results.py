@@ -49,11 +49,11 @@ class Results:
     def takes(self, client: Client, command: protocol.Command, done: Callable[[], None]) -> bool:
         """Whether it answers the command to the tab, when what came before is `done`."""
         match command:
-            case protocol.Save():
+            case protocol.Plain(type="save"):
                 act = partial(self._save, client.tell)
             case protocol.Compare(runs=runs):
                 act = partial(self._beside, self._compare, runs, client.tell)
-            case protocol.Report():
+            case protocol.Plain(type="report"):
                 act = partial(self._beside, self._report, RUNS, client.tell)
             case _:
                 return False

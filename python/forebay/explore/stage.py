@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import cycle
-from typing import Any
+from typing import Any, NamedTuple
 
 from forebay._engine import ScenarioError
 from forebay.explore import describe, fields, joining, protocol, stories
@@ -37,10 +37,6 @@ class Client:
         self.version = -1
         self.known: list[int] = []
         """Of each lane: the points of its series that the tab has."""
-
-
-def nothing() -> None:
-    """Nothing is to be done when something has been."""
 
 
 def attempt(act: Callable[[], None], tell: Callable[[str], None], field: str | None = None) -> None:
@@ -109,7 +105,7 @@ class Stage:
             recorded = recorded_at(base, [(each.at_ns, each.entry) for each in own])
             lanes.append(Lane(label, recorded, watched, grain, self._ends))
         _each(lanes, lambda lane: lane.advance(at_ns))
-        self._scenario, self._queues, self._watched = scenario, chosen, watched
+        self._scenario, self._queues, self.watched = scenario, chosen, watched
         self._grain_ns, self._lanes, self._changes = grain, lanes, changes
         # What the tabs know is of other lanes.
         for client in self._clients:
@@ -154,7 +150,7 @@ class Stage:
         self.call(client, lambda: self._clients.remove(client))
 
     def post(
-        self, client: Client, command: protocol.Command, done: Callable[[], None] = nothing
+        self, client: Client, command: protocol.Command, done: Callable[[], None] = lambda: None
     ) -> None:
         """A tab asks for something; what is wrong with it is told to it.
 
@@ -174,7 +170,7 @@ class Stage:
         self,
         client: Client,
         act: Callable[[], None],
-        done: Callable[[], None] = nothing,
+        done: Callable[[], None] = lambda: None,
         field: str | None = None,
         kind: str | None = None,
     ) -> None:
@@ -192,11 +188,6 @@ class Stage:
     def fingerprints(self) -> list[str | None]:
         """Of each lane: the run's fingerprint, if it is complete."""
         return [lane.fingerprint() for lane in self._lanes]
-
-    @property
-    def watched(self) -> str | None:
-        """The link whose queue is shown."""
-        return self._watched
 
     def tell_all(self, text: str) -> None:
         """Send a message to every tab."""
@@ -257,7 +248,11 @@ class Stage:
             if client.waits_for is not None or client.version == self._version:
                 continue
             client.version = self._version
-            lanes = [lane.picture() for lane in self._lanes] if lanes is None else lanes
+            lanes = (
+                [lane.run.picture(protocol.MOST_PACKETS) for lane in self._lanes]
+                if lanes is None
+                else lanes
+            )
             self._frames += 1
             client.waits_for = self._frames
             client.tell(self._frame(client, lanes))
@@ -268,7 +263,7 @@ class Stage:
         client.known, lanes = [], []
         for number, (lane, picture) in enumerate(zip(self._lanes, pictures, strict=True)):
             first = known[number]
-            there, points = lane.points(first)
+            there, points = lane.run.points(first)
             client.known.append(there)
             lanes.append(f'{{"id":{number},{picture},"first":{first},"points":{points}}}')
         now, end = self._lanes[0].times
@@ -285,7 +280,7 @@ class Stage:
 
     def _description(self) -> str:
         changes = [each.shown() for each in self._changes]
-        whole = describe.stage(self._lanes, self._watched, self._grain_ns, changes, self._story)
+        whole = describe.stage(self._lanes, self.watched, self._grain_ns, changes, self._story)
         shown = [whole["fields"], *(lane["fields"] for lane in whole["lanes"])]
         self._changeable = {field["path"] for group in shown for field in group}
         return json.dumps(whole)
@@ -297,12 +292,12 @@ class Stage:
 
     def _obey(self, client: Client, command: protocol.Command) -> None:
         match command:
-            case protocol.Play():
+            case protocol.Plain(type="play"):
                 self._pause_at = None
                 self._play()
-            case protocol.Pause():
+            case protocol.Plain(type="pause"):
                 self._halt()
-            case protocol.StepOn():
+            case protocol.Plain(type="step"):
                 self._step()
             case protocol.Speed(factor=factor):
                 self._speed = factor
@@ -310,11 +305,11 @@ class Stage:
                 self._version += 1
             case protocol.Seek(at_ns=at_ns):
                 self._seek(at_ns)
-            case protocol.Reset():
+            case protocol.Plain(type="reset"):
                 self._halt()
                 self._again([], 0)
             case protocol.Lanes(queues=queues):
-                self._with_lanes(queues, self._watched)
+                self._with_lanes(queues, self.watched)
             case protocol.Watch(link=link):
                 self._with_lanes(self._queues, link)
             case protocol.SetField(path=path, value=value, lane=lane):
@@ -326,7 +321,7 @@ class Stage:
             case protocol.Leave(traffic=place):
                 self._record({"leave": joining.entry(self._lanes[0], place)["name"]}, None)
             case protocol.Burst():
-                burst = joining.burst(self._lanes[0], command, self._watched)
+                burst = joining.burst(self._lanes[0], command, self.watched)
                 self._record({"join": burst}, None)
             case protocol.Forget(change=change):
                 self._forget(change)
@@ -361,7 +356,7 @@ class Stage:
         # What the tabs know beyond may come to be something else.
         for client in self._clients:
             known = zip(client.known, self._lanes, strict=False)
-            client.known = [min(count, lane.points(count)[0]) for count, lane in known]
+            client.known = [min(count, lane.run.points(count)[0]) for count, lane in known]
         self._pace.rest()
         self._version += 1
         # What has been changed since then is to come again.
@@ -381,7 +376,7 @@ class Stage:
 
     def _again(self, changes: list[_Recorded], at_ns: int) -> None:
         """Go through it again to an instant, with other changes."""
-        self._begin(self._scenario, changes, self._queues, self._watched, at_ns)
+        self._begin(self._scenario, changes, self._queues, self.watched, at_ns)
         self._pace.rest()
         self._describe()
 
@@ -402,7 +397,7 @@ class Stage:
         """Change something now, in a lane or in all of them."""
         lanes = self._lanes if number is None else [self._lane(number)]
         with self._or_back():
-            at_ns = max(lane.instant() for lane in self._lanes)
+            at_ns = max(lane.run.instant() for lane in self._lanes)
             for lane in self._lanes:
                 lane.advance(at_ns)
         before = [(lane, lane.scenario) for lane in lanes]
@@ -432,7 +427,7 @@ class Stage:
         if "box" in table:
             raise ScenarioError(f"{label}: has a box from the beginning; choose new lanes")
         for link in lane.now.resolved()["links"]:
-            if link["name"] == self._watched:
+            if link["name"] == self.watched:
                 self._record({"set": {link["queue_path"]: table}}, number, label)
 
     def _forget(self, change: int) -> None:
@@ -466,18 +461,15 @@ class Stage:
         self._play()
 
 
-class _Recorded:
+class _Recorded(NamedTuple):
     """A change, and whom it concerns."""
 
-    def __init__(
-        self, number: int, lane: int | None, at_ns: int, entry: Entry, label: str | None = None
-    ) -> None:
-        self.id = number
-        self.lane = lane
-        self.at_ns = at_ns
-        self.entry = entry
-        self.label = label
-        """What its lane is called from then on, if it is called otherwise."""
+    id: int
+    lane: int | None
+    at_ns: int
+    entry: Entry
+    label: str | None = None
+    """What its lane is called from then on, if it is called otherwise."""
 
     def shown(self) -> dict[str, Any]:
         text = in_words(self.entry)

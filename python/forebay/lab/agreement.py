@@ -115,25 +115,17 @@ def against_simulation(
     first = seed if seed is not None else int(scenario.effective()["seed"])
     seeds = range(first, first + replications)
     qdiscs.refuse(topology.read(scenario.bare(), congestion), qdiscs.NOT_SIMULATED)
+    base = scenario.bare()
+    tasks = [Task(base.name, at + 1, each, base) for at, each in enumerate(seeds)]
     if kernel is not None:
-        from forebay.lab.virtual.runs import run_all as run_virtual
+        from forebay.lab.virtual.runs import Order, run_tasks
 
-        live = run_virtual(
-            scenario,
-            seeds,
-            congestion=congestion,
-            kernel=kernel,
-            gate=gate,
-            captures=captures,
-            progress=progress,
-        )
+        live = run_tasks(tasks, Order(congestion, kernel, gate, captures, progress=progress))
     else:
         live = []
         for at, each in enumerate(seeds):
             told = _part(progress, at, replications)
             live.append(run(scenario, seed=each, congestion=congestion, gate=gate, progress=told))
-    base = scenario.bare()
-    tasks = [Task(base.name, at + 1, each, base) for at, each in enumerate(seeds)]
     return Agreement(scenario, tuple(live), tuple(run_all(tasks, result_of)))
 
 

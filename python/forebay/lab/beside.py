@@ -58,16 +58,10 @@ def compare(
 
     def carry_out(tasks: Sequence[Task]) -> list[Result]:
         if kernel is not None:
-            from forebay.lab.virtual.runs import run_tasks
+            from forebay.lab.virtual.runs import Order, run_tasks
 
-            return run_tasks(
-                tasks,
-                congestion=congestion,
-                kernel=kernel,
-                gate=gate,
-                captures=captures,
-                progress=progress,
-            )
+            order = Order(congestion, kernel, gate, captures, progress=progress)
+            return run_tasks(tasks, order)
         found = []
         for number, task in enumerate(tasks):
             if progress is not None:

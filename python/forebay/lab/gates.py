@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 
 from forebay.lab.errors import LabError
 from forebay.lab.topology import Gate, Topology
@@ -77,12 +76,7 @@ class Gates:
             undo.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop them."""
         self.stop()
 

@@ -23,11 +23,8 @@ from typing import Any
 from forebay import _disk
 from forebay._engine import ScenarioError
 from forebay._plugins import CLASS
-from forebay.plugin.control import CongestionControl
-from forebay.plugin.discipline import Discipline
 from forebay.plugin.parameters import ParameterError, Parameters, hints, hints_of, parameters_of
-from forebay.plugin.part import Part, base_of
-from forebay.plugin.traffic import Source
+from forebay.plugin.part import CongestionControl, Discipline, Part, Source, base_of
 
 FAMILIES: tuple[type[Part], ...] = (Discipline, CongestionControl, Source)
 

@@ -258,8 +258,8 @@ def test_every_change_is_recorded_and_saved_to_the_same_fingerprint(
         # The file's run goes through all that the page has seen, and ends like a plain run.
         again = Lane("again", load(path), "bottleneck", grain)
         again.advance(5_000_000_000)
-        assert json.loads(again.points(0)[1]) == seen
-        assert json.loads(f"{{{again.picture()}}}")["queues"] == frame["queues"]
+        assert json.loads(again.run.points(0)[1]) == seen
+        assert json.loads(f"{{{again.run.picture(400)}}}")["queues"] == frame["queues"]
         assert forebay.run(load(path)).fingerprint == file["fingerprint"]
     page.send("save")
     others = page.said('"saved"')["files"]

@@ -273,7 +273,7 @@ def test_an_end_does_not_wait_for_what_is_asked_for(monkeypatch: pytest.MonkeyPa
                 return False
 
         for lane in stage._lanes:
-            monkeypatch.setattr(lane, "_run", Endless())
+            monkeypatch.setattr(lane, "run", Endless())
         for _ in range(20):
             tab.send("seek", at_ns=1_000_000_000)
             tab.send("change", path="dumbbell.rate", value="3Mbit")

@@ -15,20 +15,12 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from forebay import _written
 from forebay._engine import ScenarioError
-from forebay.scenario import Scenario, quantity
+from forebay.scenario import Scenario, nanoseconds
 
 HOME = Path(str(resources.files("forebay.explore.stories")))
 
 Shown = Literal["queue", "delay", "throughput", "drops", "cwnd", "variables"]
 """The series of the page."""
-
-
-def nanoseconds(text: str) -> int:
-    """A time such as "5ms" in nanoseconds."""
-    found = quantity(text)
-    if found is None or found.base_unit != "s":
-        raise ValueError(f'expected a time such as "5ms", got "{text}"')
-    return round(found.value * 1e9)
 
 
 def lane_scenario(scenario: Scenario, lane: dict[str, Any], link: str) -> Scenario:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from forebay.lab import network, qdiscs
@@ -33,12 +32,7 @@ class Links:
             self.start(gate)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End them, with whole recordings."""
         for gate in list(self._open):
             self.kill(gate)

@@ -68,16 +68,8 @@ def run(
         True
     """
     first = seed if seed is not None else int(scenario.effective()["seed"])
-    return run_all(
-        scenario,
-        [first],
-        congestion=congestion,
-        kernel=kernel,
-        gate=gate,
-        captures=captures,
-        outages=outages,
-        progress=progress,
-    )[0]
+    order = Order(congestion, kernel, gate, captures, outages, progress)
+    return run_tasks(seeded(scenario, [first]), order)[0]
 
 
 def run_all(
@@ -110,28 +102,29 @@ def run_all(
         >>> [result.summary["seed"] for result in results]
         [1, 2]
     """
+    order = Order(congestion, kernel, gate, captures, outages, progress)
+    return run_tasks(seeded(scenario, seeds), order)
+
+
+def seeded(scenario: Scenario, seeds: Sequence[int]) -> list[Task]:
+    """A task for each of these seeds."""
     base = scenario.bare()
-    return run_tasks(
-        [Task(base.name, at + 1, seed, base) for at, seed in enumerate(seeds)],
-        congestion=congestion,
-        kernel=kernel,
-        gate=gate,
-        captures=captures,
-        outages=outages,
-        progress=progress,
-    )
+    return [Task(base.name, at + 1, seed, base) for at, seed in enumerate(seeds)]
 
 
-def run_tasks(
-    tasks: Sequence[Task],
-    *,
-    congestion: str | None = None,
-    kernel: Kernel | None = None,
-    gate: str | Path | None = None,
-    captures: Path | None = None,
-    outages: Sequence[Outage] = (),
-    progress: Callable[[float], None] | None = None,
-) -> list[Result]:
+@dataclass(frozen=True)
+class Order:
+    """What runs have in common, as `run` has it."""
+
+    congestion: str | None
+    kernel: Kernel | None
+    gate: str | Path | None
+    captures: Path | None
+    outages: Sequence[Outage] = ()
+    progress: Callable[[float], None] | None = None
+
+
+def run_tasks(tasks: Sequence[Task], order: Order) -> list[Result]:
     """Carry out tasks, as `run` does, one guest a processor at a time.
 
     Captures are in the folder `seed-N` of `captures`; if several things are run, in that folder of
@@ -141,25 +134,27 @@ def run_tasks(
     several = len({task.id for task in tasks}) > 1
 
     def folder(task: Task) -> Path | None:
-        if captures is None:
+        if order.captures is None:
             return None
-        return (captures / file_name(task.id) if several else captures) / f"seed-{task.seed}"
+        home = order.captures / file_name(task.id) if several else order.captures
+        return home / f"seed-{task.seed}"
 
     def told(at: int, fraction: float) -> None:
         parts[at] = fraction
-        if progress is not None:
-            progress(sum(parts) / len(parts))
+        if order.progress is not None:
+            order.progress(sum(parts) / len(parts))
 
     with machine.Guests() as guests, ThreadPoolExecutor(os.cpu_count()) as pool:
         for task in tasks:
-            plan = topology.read(task.scenario, congestion)
+            plan = topology.read(task.scenario, order.congestion)
             qdiscs.check(plan)
             if (into := folder(task)) is not None:
                 _check_captures(plan, task.scenario, into)
-        order = Order(congestion, kernel or found(), library(gate), outages)
+        kernel, gate = order.kernel or found(), library(order.gate)
+        carry_out = partial(_run, guests, kernel, gate, order)
         try:
             runs = [
-                pool.submit(_run, guests, order, task, folder(task), partial(told, at))
+                pool.submit(carry_out, task, folder(task), partial(told, at))
                 for at, task in enumerate(tasks)
             ]
             while True:
@@ -175,16 +170,6 @@ def run_tasks(
             raise
 
 
-@dataclass(frozen=True)
-class Order:
-    """What runs have in common."""
-
-    congestion: str | None
-    kernel: Kernel
-    library: Path
-    outages: Sequence[Outage]
-
-
 def _check_captures(plan: topology.Topology, scenario: Scenario, into: Path) -> None:
     _disk.make_folder(into, follow=True)
     read = scenario.files(Path(scenario.base, scenario.name))
@@ -194,6 +179,8 @@ def _check_captures(plan: topology.Topology, scenario: Scenario, into: Path) -> 
 
 def _run(
     guests: machine.Guests,
+    kernel: Kernel,
+    gate: Path,
     order: Order,
     task: Task,
     captures: Path | None,
@@ -224,7 +211,7 @@ def _run(
         try:
             machine.boot(
                 guests,
-                order.kernel,
+                kernel,
                 folder,
                 [
                     "mount tmpfs /run",
@@ -232,7 +219,7 @@ def _run(
                 ],
                 seed=task.seed,
                 parameters=["random.trust_cpu=on"],
-                library=order.library,
+                library=gate,
                 heard=heard,
             )
         except LabError:
