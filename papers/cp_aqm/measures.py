@@ -86,7 +86,7 @@ def worst(sources: Sources) -> list[dict[str, Any]]:
         less={"T_c": "{next_T_c}", "c_max": "{next_c_max}"},
         over={"call": "steps"},
         take="between",
-        ends=[1e-9, math.inf],
+        ends=[1e-9],
     )
 
     def exceptions(values: Any) -> float:

@@ -135,6 +135,8 @@ def test_a_function_gets_the_variables_that_it_has_parameters_for() -> None:
     assert known.interval(counted) == Span(1.0, 0.0, 0, 1.0, 1.0)
     between = Number(call="half", over="published", take="between", ends=[0.4, 0.6])
     assert known.interval(between) == exactly(1)
+    above = between.model_copy(update={"ends": [0.4]})
+    assert known.interval(above) == exactly(2)
     with pytest.raises(ScenarioError, match=r"half of measures.py: .*mbps"):
         known.interval(Number(call="half"))
     with pytest.raises(ScenarioError, match=r"half of measures.py: .*mbp"):

@@ -75,7 +75,7 @@ class Number(_written.Table):
     than: float = 0.0
     """What `above` and `below` compare with, before `scale`."""
     ends: list[float] = Field(default_factory=list)
-    """What `between` compares with, before `scale`."""
+    """What `between` compares with, before `scale`; one alone is the lower end."""
     scale: float = 1.0
     """Factor, such as 100 for a share in percent."""
     minus: Number | None = None
