@@ -280,6 +280,8 @@ def test_commands(papers: Path) -> None:
     assert state["paper"] == "toy" and state["claims"] is None
     done = RUNNER.invoke(_cli.app, ["paper", "run", "toy", "--page"])
     assert done.exit_code == 0, done.output
+    assert "H-1 reproduced: our own" in done.output
+    assert "3 reproduced, 1 differs, 1 not testable" in done.output
     assert Path("docs/papers/toy.md").exists() and (home / "toy" / "results.json").exists()
     [state] = json.loads(RUNNER.invoke(_cli.app, ["paper", "list", "--json"]).output)
     assert state["claims"] == {"reproduced": 2, "differs": 1, "not testable": 1}

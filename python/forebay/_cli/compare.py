@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from forebay import _disk
-from forebay._cli import complete
 from forebay._cli.console import command_line, say, stopped, unchanged
 from forebay._cli.help import Command
 from forebay._cli.options import (
-    PATH,
-    Whole,
+    baseline,
+    count,
+    disciplines,
     first_seed,
     jobs,
+    link,
     names,
     out_option,
+    path_option,
     scenario_file,
     settings,
 )
@@ -34,42 +36,14 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @scenario_file
-@click.option(
-    "--disciplines",
-    metavar="A,B,...",
-    shell_complete=complete.kinds,
-    help="Disciplines to compare, instead of the scenario's list.",
-)
-@click.option(
-    "--replications",
-    "-r",
-    metavar="N",
-    type=Whole(1),
-    show_default="the scenario's",
-    help="Runs of each discipline.",
-)
-@click.option(
-    "--link",
-    metavar="NAME",
-    multiple=True,
-    shell_complete=complete.links,
-    help="Link on which to compare; * for all with a queue. Repeatable.",
-)
-@click.option(
-    "--baseline",
-    metavar="LABEL",
-    help="Give gain and efficiency relative to this discipline.",
-    hidden=True,
-)
+@disciplines("Disciplines to compare, instead of the scenario's list.")
+@count("--replications", "-r", show_default="the scenario's", says="Runs of each discipline.")
+@link("Link on which to compare; * for all with a queue. Repeatable.", multiple=True)
+@baseline("LABEL")
 @settings
 @first_seed
 @click.option("--fix", is_flag=True, help="Make the changes that forebay check proposes.")
-@click.option(
-    "--gate",
-    metavar="FILE",
-    type=PATH,
-    help="Write the recommended discipline's gate configuration.",
-)
+@path_option("--gate", "FILE", "Write the recommended discipline's gate configuration.")
 @out_option("Folder for the results; an earlier result is replaced.", "out/SCENARIO")
 @jobs
 @click.option("--no-report", is_flag=True, help="Do not write report.html.", hidden=True)

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import click
 
-from forebay._cli import complete
 from forebay._cli.console import say
 from forebay._cli.help import Command
-from forebay._cli.options import PATH, Whole, names, settings
+from forebay._cli.options import PATH, Whole, disciplines, link, names, settings
 from forebay._engine import ScenarioError
 from forebay.scenario import load_with
 
@@ -24,16 +23,8 @@ from forebay.scenario import load_with
     type=PATH,
     help="The scenario file, TOML or JSON.",
 )
-@click.option(
-    "--disciplines",
-    metavar="A,B,...",
-    show_default="two of the scenario's list",
-    shell_complete=complete.kinds,
-    help="Disciplines side by side.",
-)
-@click.option(
-    "--link", metavar="NAME", shell_complete=complete.links, help="Link whose queue is shown."
-)
+@disciplines("Disciplines side by side.", show_default="two of the scenario's list")
+@link("Link whose queue is shown.")
 @click.option("--story", metavar="NAME", help="Guided story to begin with, such as bufferbloat.")
 @settings
 @click.option(

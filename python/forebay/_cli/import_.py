@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from forebay import _disk
 from forebay._cli.console import command_line, printable, say
 from forebay._cli.help import Command
-from forebay._cli.options import PATH, Number, Whole, out_option
+from forebay._cli.options import PATH, Number, count, out_option, path_option
 from forebay._engine import ScenarioError
 
 MOST_BYTES = 16 << 20
@@ -20,25 +21,13 @@ MOST_BYTES = 16 << 20
 @click.argument(
     "network", metavar="FILE", type=PATH, help="GraphML, node-link JSON or LibreQoS' network.json."
 )
-@click.option(
-    "--devices", metavar="CSV", type=PATH, help="LibreQoS' ShapedDevices.csv: the subscribers."
-)
-@click.option(
-    "--demands",
-    metavar="CSV",
-    type=PATH,
-    help="Table of demands: columns from, to, and flows or demand.",
-)
-@click.option(
-    "--flows",
-    metavar="N",
-    type=Whole(1),
-    default=1000,
-    help="Number of bulk transfers, spread by a gravity model.",
-)
+@path_option("--devices", "CSV", "LibreQoS' ShapedDevices.csv: the subscribers.")
+@path_option("--demands", "CSV", "Table of demands: columns from, to, and flows or demand.")
+@count("--flows", default=1000, says="Number of bulk transfers, spread by a gravity model.")
 @click.option("--load", metavar="RATE", help="Send files that add up to this rate instead.")
 @click.option(
     "--queue",
+    "queues",
     metavar="[WHICH:]QUEUE",
     multiple=True,
     show_default="fq-codel",
@@ -76,15 +65,9 @@ MOST_BYTES = 16 << 20
 def command(
     network: Path,
     devices: Path | None,
-    demands: Path | None,
-    flows: int,
-    load: str | None,
-    queue: tuple[str, ...],
-    metric: str,
-    rate: str,
-    delay: str,
-    scale: float,
+    queues: tuple[str, ...],
     out: Path | None,
+    **choices: Any,
 ) -> None:
     """Make a scenario from a network file.
 
@@ -102,22 +85,14 @@ def command(
     if target.exists():
         raise ScenarioError(f"{target}: exists already; choose another name with --out")
     notes = topology.Notes()
-    choices = topology.Choices(
-        rate=rate,
-        delay=delay,
-        queues=queue or ("fq-codel",),
-        metric=metric,
-        scale=scale,
-        flows=flows,
-        load=load,
-        demands=demands,
-    )
+    # The other options are its fields, by the same names.
+    chosen = topology.Choices(queues=queues or ("fq-codel",), **choices)
     with Bar() as bar:
         bar.say("reading", 0.0)
         read = topology.read(network, notes, devices)
         size = f"{len(read.nodes)} nodes, {len(read.links)} links"
         bar.say(f"computing routes: {size}", 0.2)
-        scenario = topology.scenario_of(read, choices, notes)
+        scenario = topology.scenario_of(read, chosen, notes)
         bar.say(f"writing: {size}", 0.7)
         head = "".join(f"# {_line(each)}\n" for each in (f"Written by: {command_line()}", *notes))
         text = f"{head}\n{scenario.to_toml()}"

@@ -14,7 +14,7 @@ from forebay import _engine
 from forebay._cli import complete
 from forebay._cli.console import say
 from forebay._cli.help import Command
-from forebay._cli.options import PATH, as_json
+from forebay._cli.options import as_json, path_option
 from forebay._engine import ScenarioError
 from forebay.scenario import plugins
 
@@ -27,12 +27,7 @@ from forebay.scenario import plugins
     shell_complete=complete.everything,
     help="Name to explain, with its parameters.",
 )
-@click.option(
-    "--check",
-    metavar="FILE",
-    type=PATH,
-    help="Check the disciplines of a plug-in by the conformance suite.",
-)
+@path_option("--check", "FILE", "Check the disciplines of a plug-in by the conformance suite.")
 @as_json
 def command(kind: str | None, check: Path | None, as_json: bool) -> None:
     """List disciplines, sources, controls and profiles, or explain one.

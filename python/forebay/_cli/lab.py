@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from forebay._cli import complete
 from forebay._cli.console import command_line, say, stopped
 from forebay._cli.help import Command
 from forebay._cli.options import (
-    PATH,
-    Whole,
     as_json,
+    count,
+    disciplines,
+    link,
     names,
     out_option,
+    path_option,
     scenario_file,
     seed,
     settings,
@@ -34,28 +35,9 @@ if TYPE_CHECKING:
 @click.command(cls=Command)
 @scenario_file
 @click.option("--against-sim", is_flag=True, help="Also simulate the scenario, and compare.")
-@click.option(
-    "--disciplines",
-    metavar="A,B,...",
-    shell_complete=complete.kinds,
-    help="Disciplines to compare; kernel:NAME is Linux's own.",
-)
-@click.option(
-    "--link",
-    metavar="NAME",
-    show_default="the scenario's",
-    shell_complete=complete.links,
-    help="Link that gets the disciplines.",
-    hidden=True,
-)
-@click.option(
-    "--replications",
-    "-r",
-    metavar="N",
-    type=Whole(1),
-    default=1,
-    help="Runs, each with another seed.",
-)
+@disciplines("Disciplines to compare; kernel:NAME is Linux's own.")
+@link("Link that gets the disciplines.", show_default="the scenario's", hidden=True)
+@count("--replications", "-r", default=1, says="Runs, each with another seed.")
 @click.option(
     "--congestion",
     metavar="NAME",
@@ -63,27 +45,15 @@ if TYPE_CHECKING:
     help="Linux's congestion control.",
 )
 @click.option("--virtual", is_flag=True, help="Run in virtual time: reproducible, without root.")
-@click.option(
-    "--kernel",
-    metavar="FOLDER",
-    type=PATH,
-    show_default="the user's cache",
-    help="Folder of that kernel.",
-)
-@click.option(
-    "--pcap",
-    metavar="DIR",
-    type=PATH,
-    help="With --virtual: write captures of hosts and links here.",
-)
+@path_option("--kernel", "FOLDER", "Folder of that kernel.", show_default="the user's cache")
+@path_option("--pcap", "DIR", "With --virtual: write captures of hosts and links here.")
 @settings
 @seed
-@click.option(
+@path_option(
     "--gate",
-    metavar="PROGRAM",
-    type=PATH,
+    "PROGRAM",
+    "The program forebay-gate, with --virtual libforebay_gate.so.",
     show_default="target/release, or on the PATH",
-    help="The program forebay-gate, with --virtual libforebay_gate.so.",
     hidden=True,
 )
 @as_json

@@ -9,7 +9,7 @@ import click
 from forebay import _disk
 from forebay._cli.console import say
 from forebay._cli.help import Command, Group
-from forebay._cli.options import PATH, out_option
+from forebay._cli.options import PATH, out_option, path_option
 from forebay._engine import ScenarioError
 from forebay._reference.files import TEMPLATES, Template
 
@@ -65,12 +65,7 @@ def scenario(template: str, out: Path | None) -> None:
     default=Path(),
     help="Folder in which the crate is created.",
 )
-@click.option(
-    "--source",
-    metavar="DIR",
-    type=PATH,
-    help="Folder of forebay's source code, if you are not inside it.",
-)
+@path_option("--source", "DIR", "Folder of forebay's source code, if you are not inside it.")
 def discipline(name: str, folder: Path, source: Path | None) -> None:
     """Write the Rust crate of a queue discipline: a plug-in that builds and runs at once.
 

@@ -32,6 +32,33 @@ def out_option(says: str, default: str | None = None, metavar: str = "DIR") -> C
     return click.option("--out", "-o", metavar=metavar, type=PATH, show_default=default, help=says)
 
 
+def count(*flags: str, says: str, least: int = 1, **more: Any) -> Callable[[Any], Any]:
+    """An option that is a whole number; `more` is what click takes."""
+    return click.option(*flags, metavar="N", type=Whole(least), help=says, **more)
+
+
+def path_option(flag: str, metavar: str, says: str, **more: Any) -> Callable[[Any], Any]:
+    """An option that is the path of a file or a folder; `more` is what click takes."""
+    return click.option(flag, metavar=metavar, type=PATH, help=says, **more)
+
+
+def disciplines(says: str, metavar: str = "A,B,...", **more: Any) -> Callable[[Any], Any]:
+    """`--disciplines`: a list with commas; `more` is what click takes."""
+    offered = complete.kinds
+    return click.option("--disciplines", metavar=metavar, shell_complete=offered, help=says, **more)
+
+
+def link(says: str, **more: Any) -> Callable[[Any], Any]:
+    """`--link`: a link of the scenario; `more` is what click takes."""
+    return click.option("--link", metavar="NAME", shell_complete=complete.links, help=says, **more)
+
+
+def baseline(metavar: str, **more: Any) -> Callable[[Any], Any]:
+    """`--baseline`: what gain and efficiency are relative to; `more` is what click takes."""
+    says = "Give gain and efficiency relative to this discipline."
+    return click.option("--baseline", metavar=metavar, help=says, hidden=True, **more)
+
+
 scenario_file = click.argument(
     "scenario", metavar="SCENARIO", type=PATH, help="The scenario file, TOML or JSON."
 )
@@ -43,26 +70,10 @@ settings = click.option(
     shell_complete=complete.settings,
     help="Change a field by its path: link[0].rate=5Mbit, traffic.voice.flows=20. Repeatable.",
 )
-seed = click.option(
-    "--seed",
-    metavar="N",
-    type=Whole(0),
-    help="Seed of the random numbers, instead of the scenario's.",
-)
-first_seed = click.option(
-    "--seed",
-    metavar="N",
-    type=Whole(0),
-    help="Seed of the first run; later runs count up from it.",
-)
-jobs = click.option(
-    "--jobs",
-    "-j",
-    metavar="N",
-    type=Whole(1),
-    show_default="one a core",
-    help="Number of runs at the same time.",
-    hidden=True,
+seed = count("--seed", least=0, says="Seed of the random numbers, instead of the scenario's.")
+first_seed = count("--seed", least=0, says="Seed of the first run; later runs count up from it.")
+jobs = count(
+    "--jobs", "-j", show_default="one a core", says="Number of runs at the same time.", hidden=True
 )
 for_file = click.option(
     "--for",

@@ -105,12 +105,11 @@ def run_(
     key: str,
     figure: str | None,
     quick: bool,
-    partial: bool,
     set_: tuple[str, ...],
     out: Path | None,
     page: bool,
     as_json: bool,
-    jobs: int | None,
+    **how: Any,
 ) -> None:
     """Run a paper's studies, draw its figures and judge its claims.
 
@@ -141,11 +140,10 @@ def run_(
                 folder,
                 figure=figure,
                 quick=quick,
-                partial=partial,
                 settings=set_,
-                jobs=jobs,
                 command=command_line(),
                 tell=bar.say,
+                **how,
             )
     except KeyboardInterrupt:
         stopped(f"Every run that had ended is kept in {folder}; the same command goes on.")
@@ -214,7 +212,7 @@ def _state(key: str) -> dict[str, Any]:
         "title": found["title"],
         "conclusions": verdicts.inside(found["conclusions"]),
         "numbers": verdicts.inside(verdicts.numbers(found)),
-        "claims": verdicts.counts(found),
+        "claims": verdicts.counts(found["claims"]),
         "judged": found["claims"],
         "state": state,
     }
@@ -237,7 +235,8 @@ def _print(found: Mapping[str, Any]) -> None:
         console.print(
             f"{study['name']}: {study['points']} points, {each} replications a point", style="dim"
         )
-    for claim in found["claims"]:
+    judged = [*found["claims"], *found["hypotheses"]]
+    for claim in judged:
         verdict = claim["verdict"]
         style = {"reproduced": "green", "differs": "bold red"}.get(verdict, "yellow")
         console.print(f"\n[bold]{claim['id']}[/] [{style}]{verdict}[/]: {escape(claim['words'])}")
@@ -252,8 +251,8 @@ def _print(found: Mapping[str, Any]) -> None:
             table.add_row(what, escape(part["paper"]), ours, between(part), part["verdict"])
         console.print(table)
     console.print()
-    counts = ", ".join(f"{count} {name}" for name, count in verdicts.counts(found).items())
-    if not found["claims"]:
+    counts = ", ".join(f"{count} {name}" for name, count in verdicts.counts(judged).items())
+    if not judged:
         counts = "No claim is judged by these runs"
     console.print(f"{counts}; {found['cpu_seconds']:.0f} s of processor time.")
     if found["quick"]:

@@ -10,7 +10,7 @@ import click
 from forebay._cli import complete
 from forebay._cli.console import stopped, unchanged
 from forebay._cli.help import Command
-from forebay._cli.options import Whole, as_json, out_option, scenario_file, seed, settings
+from forebay._cli.options import as_json, count, link, out_option, scenario_file, seed, settings
 from forebay._engine import ScenarioError
 from forebay.scenario import load_with
 
@@ -23,17 +23,13 @@ from forebay.scenario import load_with
     shell_complete=complete.kinds,
     help="Put this discipline on the link instead of its queue.",
 )
-@click.option(
-    "--link", metavar="NAME", shell_complete=complete.links, help="Link that gets the discipline."
-)
+@link("Link that gets the discipline.")
 @settings
 @seed
-@click.option(
+@count(
     "--threads",
-    metavar="N",
-    type=Whole(1),
     show_default="one for each idle core",
-    help="Most threads to use, for a network of several links. The results do not change.",
+    says="Most threads to use, for a network of several links. The results do not change.",
 )
 @as_json
 @out_option("Write tables and summary to this folder.")

@@ -5,13 +5,23 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import click
 
 from forebay._cli import complete
 from forebay._cli.console import command_line, say, stopped
 from forebay._cli.help import Command
-from forebay._cli.options import Whole, as_json, jobs, out_option, scenario_file, settings
+from forebay._cli.options import (
+    as_json,
+    baseline,
+    count,
+    jobs,
+    link,
+    out_option,
+    scenario_file,
+    settings,
+)
 from forebay._engine import ScenarioError
 from forebay.scenario import load_with
 
@@ -28,6 +38,7 @@ from forebay.scenario import load_with
 )
 @click.option(
     "--param",
+    "parameters",
     metavar="RANGE",
     multiple=True,
     help="Vary PATH=LOW..HIGH[:log] or PATH=A,B,C. Repeatable.",
@@ -38,81 +49,34 @@ from forebay.scenario import load_with
     shell_complete=complete.kinds,
     help="Tune this kind or label instead of the link's queue.",
 )
-@click.option(
-    "--link",
-    metavar="NAME",
-    shell_complete=complete.links,
-    help="Link on which the discipline is tuned.",
-    hidden=True,
-)
-@click.option(
-    "--baseline",
-    metavar="NAME",
-    show_default="the scenario's",
-    help="Give gain and efficiency relative to this discipline.",
-    hidden=True,
-)
+@link("Link on which the discipline is tuned.", hidden=True)
+@baseline("NAME", show_default="the scenario's")
 @settings
-@click.option(
-    "--trials",
-    metavar="N",
-    type=Whole(1),
-    default=40,
-    help="Combinations of values to try.",
-)
-@click.option(
-    "--replications",
-    "-r",
-    metavar="N",
-    type=Whole(2),
-    default=8,
-    help="Runs of each trial.",
-    hidden=True,
-)
-@click.option(
+@count("--trials", default=40, says="Combinations of values to try.")
+@count("--replications", "-r", least=2, default=8, says="Runs of each trial.", hidden=True)
+@count(
     "--candidates",
-    metavar="N",
-    type=Whole(1),
     default=6,
-    help="Number of best trials to judge again with new seeds.",
+    says="Number of best trials to judge again with new seeds.",
     hidden=True,
 )
-@click.option(
+@count(
     "--verify",
-    metavar="N",
-    type=Whole(2),
+    least=2,
     default=30,
-    help="Runs of each candidate when it is judged again.",
+    says="Runs of each candidate when it is judged again.",
     hidden=True,
 )
-@click.option(
-    "--seed",
-    metavar="N",
-    type=Whole(0),
-    help="Seed of the first replication, and of the search.",
-    hidden=True,
-)
+@count("--seed", least=0, says="Seed of the first replication, and of the search.", hidden=True)
 @out_option("Folder for the results.", "out/SCENARIO-tune")
 @as_json
 @jobs
 def command(
     scenario: Path,
-    maximize: str | None,
-    minimize: str | None,
-    subject_to: tuple[str, ...],
-    param: tuple[str, ...],
-    discipline: str | None,
-    link: str | None,
-    baseline: str | None,
     set_: tuple[str, ...],
-    trials: int,
-    replications: int,
-    candidates: int,
-    verify: int,
-    seed: int | None,
     out: Path | None,
     as_json: bool,
-    jobs: int | None,
+    **how: Any,
 ) -> None:
     r"""Find parameter values that optimise a measure within bounds.
 
@@ -136,25 +100,8 @@ def command(
     progress = Bar()
     try:
         with progress:
-            outcome = tune(
-                prepared,
-                folder,
-                maximize=maximize,
-                minimize=minimize,
-                subject_to=subject_to,
-                parameters=param,
-                discipline=discipline,
-                link=link,
-                baseline=baseline,
-                jobs=jobs,
-                progress=progress.update,
-                command=line,
-                trials=trials,
-                replications=replications,
-                candidates=candidates,
-                verify=verify,
-                seed=seed,
-            )
+            # The other options are those of the function, by the same names.
+            outcome = tune(prepared, folder, progress=progress.update, command=line, **how)
     except KeyboardInterrupt:
         stopped(f"{progress.state} are kept in {folder}; the same command goes on.")
     except ValueError as error:

@@ -7,24 +7,16 @@ from pathlib import Path
 
 import click
 
-from forebay._cli import complete
 from forebay._cli.help import Command
-from forebay._cli.options import Number, names, scenario_file, seed, settings
+from forebay._cli.options import Number, disciplines, link, names, scenario_file, seed, settings
 from forebay._engine import ScenarioError
 from forebay.scenario import load_with
 
 
 @click.command(cls=Command)
 @scenario_file
-@click.option(
-    "--disciplines",
-    metavar="A,B,...",
-    shell_complete=complete.kinds,
-    help="Disciplines side by side, instead of the scenario's own queue.",
-)
-@click.option(
-    "--link", metavar="NAME", shell_complete=complete.links, help="Link whose queue is shown."
-)
+@disciplines("Disciplines side by side, instead of the scenario's own queue.")
+@link("Link whose queue is shown.")
 @click.option(
     "--speed",
     metavar="FACTOR",

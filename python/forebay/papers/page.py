@@ -237,7 +237,7 @@ def _summary(found: Mapping[str, Any], called: Callable[[Any], str]) -> Iterator
         plural = {"differs": "differ"}
         said = ", ".join(
             f"{count} {verdict if count == 1 else plural.get(verdict, verdict)}"
-            for verdict, count in verdicts.counts(found).items()
+            for verdict, count in verdicts.counts(found["claims"]).items()
             if count
         )
         yield Text(f"{len(rows)} claims: {said}.")

@@ -8,11 +8,10 @@ from typing import Any
 from forebay.judge import PAPER
 
 
-def counts(found: Mapping[str, Any]) -> dict[str, int]:
-    """Claims of each verdict."""
+def counts(judged: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """How many claims or hypotheses have each verdict."""
     return {
-        verdict: sum(claim["verdict"] == verdict for claim in found["claims"])
-        for verdict in PAPER.values()
+        verdict: sum(claim["verdict"] == verdict for claim in judged) for verdict in PAPER.values()
     }
 
 
