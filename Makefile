@@ -215,7 +215,7 @@ sanitize:
 
 validate: build
 	$(BIN)/forebay validate --out docs/validation/closed-forms.json
-	$(BIN)/forebay validate --only replications --out docs/validation/replications.json
+	$(BIN)/python benches/peers/replications.py
 	@$(MAKE) --no-print-directory validate-peers
 
 # Two referees are given by path: NSC (benches/peers/nsc/README.md) and a dumbbell in ns-3.18.

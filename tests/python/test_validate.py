@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import replications
 import validation
 from click.testing import CliRunner
 
 from forebay._cli import app
 from forebay._engine import ScenarioError
 from forebay.judge import THEORY
-from forebay.validate import Check, all_checks, record, replications, run_checks, select
+from forebay.validate import Check, all_checks, run_checks, select
 from forebay.validate.check import Criterion, Exact, Statistical, Summary, Within
 
 CHECKS = {check.name: check for check in all_checks()}
@@ -173,7 +174,6 @@ def test_the_command_fails_if_something_differs(monkeypatch: pytest.MonkeyPatch)
     [
         (["--only", "mm2"], 'there is no check "mm2"'),
         (["--only", "mm1-0.9", "--quick"], "leave out --quick"),
-        (["--only", "replications", "--only", "tcp"], "by itself"),
     ],
 )
 def test_the_command_refuses(arguments: list[str], message: str) -> None:
@@ -191,7 +191,7 @@ def test_sections_of_others_fit_the_page() -> None:
         "text": ["One paragraph."],
         "tables": [{"heading": "Queue", "text": "", "columns": ["a", "b"], "rows": [[1.5, "x|y"]]}],
     }
-    efficiency = record.efficiency(replications.Efficiency(2, 10.0, 5.2, 5.1), "command")
+    efficiency = replications.section(replications.Efficiency(2, 10.0, 5.2, 5.1), "command")
     text = validation.assemble({"replications": efficiency, "others": section})
     assert text.index("## Peers") < text.index("## Replications on all cores")
     assert "| a | b |\n|---|---|\n| 1.5 | x\\|y |\n" in text

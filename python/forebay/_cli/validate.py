@@ -20,8 +20,7 @@ from forebay._cli.options import as_json, jobs, out_option
     "--only",
     metavar="NAME",
     multiple=True,
-    help="One check or family (queues, schedulers, tcp), or replications (how well they use the "
-    "cores). Repeatable.",
+    help="One check or family (queues, schedulers, tcp). Repeatable.",
 )
 @as_json
 @out_option("Also write the JSON to this file.", metavar="FILE")

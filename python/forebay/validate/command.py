@@ -12,7 +12,7 @@ from forebay._engine import ScenarioError
 from forebay.report.page import Cell, Table
 from forebay.report.table import cell
 from forebay.report.terminal import print_table
-from forebay.validate import record, replications, runner
+from forebay.validate import record, runner
 from forebay.validate.check import Finding
 from forebay.validate.runner import Outcome
 
@@ -23,21 +23,34 @@ class Record:
 
     section: dict[str, Any]
     """A section of the validation page."""
-    passed: bool
-    """Whether everything agrees."""
-    outcome: Outcome | None
-    """The checks' findings; none if replications were measured."""
+    outcome: Outcome
+    """The checks' findings."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything agrees."""
+        return not self.outcome.failures
 
     def print(self, console: Console) -> None:
         """Print a table for each check, and what it comes to."""
-        if self.outcome is None:
-            [table] = self.section["tables"]
-            for name, seconds, efficiency in table["rows"]:
-                share = f", efficiency {cell(efficiency, 5)}" if efficiency else ""
-                console.print(f"{name}: {cell(seconds, 5)} s{share}")
-            console.print("agrees" if self.passed else f"below {replications.GOAL}: differs")
-            return
-        _print_findings(console, self.outcome)
+        outcome = self.outcome
+        checks = list(dict.fromkeys(finding.check.name for finding in outcome.findings))
+        for name in checks:
+            findings = [each for each in outcome.findings if each.check.name == name]
+            check = findings[0].check
+            console.print(f"{check.title} ({name})")
+            heads = ["quantity", "reference", "ours", "95 % interval", "runs", "verdict"]
+            print_table(console, Table(heads, [_row(each) for each in findings]))
+            console.print()
+        count, failures = len(outcome.findings), outcome.failures
+        console.print(
+            f"{count - len(failures)} of {count} quantities agree; {outcome.seconds:.0f} s, "
+            f"{outcome.packets / 1e6:.0f} million packets."
+        )
+        for each in failures:
+            console.print(
+                f"{each.verdict}: {each.check.name}, {each.quantity.name}", style="bold red"
+            )
 
 
 def execute(
@@ -52,7 +65,7 @@ def execute(
 
     Args:
         quick: only the fast ones.
-        only: names of checks or families; all if empty. Replications are measured only by name.
+        only: names of checks or families; all if empty.
         jobs: runs at a time; one a core unless given.
         line: the command line, for the record.
         progress: called with the share of runs that have ended.
@@ -61,14 +74,6 @@ def execute(
         ScenarioError: a name that no check has, or nothing left to run.
         KeyboardInterrupt: interrupted; every run has stopped.
     """
-    if replications.NAME in only:
-        if len(only) > 1:
-            raise ScenarioError(
-                f"--only {replications.NAME} measures time; run it by itself, on a quiet machine"
-            )
-        found = replications.measure()
-        section = record.efficiency(found, line)
-        return Record(section, found.efficiency >= replications.GOAL, None)
     checks = runner.all_checks()
     if only:
         checks = runner.select(checks, only)
@@ -77,25 +82,7 @@ def execute(
     if not checks:
         raise ScenarioError("none of these checks is a fast one; leave out --quick")
     outcome = runner.run_checks(checks, jobs=jobs, progress=progress)
-    return Record(record.checks(outcome, line), not outcome.failures, outcome)
-
-
-def _print_findings(console: Console, outcome: Outcome) -> None:
-    checks = list(dict.fromkeys(finding.check.name for finding in outcome.findings))
-    for name in checks:
-        findings = [each for each in outcome.findings if each.check.name == name]
-        check = findings[0].check
-        console.print(f"{check.title} ({name})")
-        heads = ["quantity", "reference", "ours", "95 % interval", "runs", "verdict"]
-        print_table(console, Table(heads, [_row(each) for each in findings]))
-        console.print()
-    count, failures = len(outcome.findings), outcome.failures
-    console.print(
-        f"{count - len(failures)} of {count} quantities agree; {outcome.seconds:.0f} s, "
-        f"{outcome.packets / 1e6:.0f} million packets."
-    )
-    for each in failures:
-        console.print(f"{each.verdict}: {each.check.name}, {each.quantity.name}", style="bold red")
+    return Record(record.checks(outcome, line), outcome)
 
 
 def _row(each: Finding) -> list[Cell]:

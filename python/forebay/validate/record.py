@@ -8,9 +8,7 @@ from typing import Any
 
 from forebay._engine import version
 from forebay.report.table import cell
-from forebay.validate import replications
 from forebay.validate.check import Finding, Statistical, Within
-from forebay.validate.replications import Efficiency
 from forebay.validate.runner import FAMILIES, MODULES, Outcome
 
 PLURAL = {"agrees": "agree", "differs": "differ", "imprecise": "are imprecise"}
@@ -57,36 +55,6 @@ def result(finding: Finding) -> dict[str, Any]:
         "seeds": [seeds[0], seeds[-1]],
         "rule": finding.quantity.test.rule,
         "verdict": finding.verdict,
-    }
-
-
-def efficiency(found: Efficiency, command: str) -> dict[str, Any]:
-    """The section of the replications."""
-    each = replications.REPLICATIONS * found.cores
-    return {
-        "section": "Replications on all cores",
-        "order": 6,
-        "version": version,
-        "command": command,
-        "text": [
-            f"{each} replications of 16 TCP flows on 10 Mbit/s ran one after another, then in one "
-            "thread for each core, then in one process for each core. Figures are the best of "
-            f"{replications.TRIALS} trials each, on a quiet machine. Efficiency is the speed-up "
-            f"divided by the number of cores; the goal for threads is {replications.GOAL}. "
-            "Processes share only the machine, so what they lack is not the program's fault."
-        ],
-        "tables": [
-            {
-                "heading": "",
-                "text": "",
-                "columns": ["", "s", "efficiency"],
-                "rows": [
-                    ["one after another", found.alone, ""],
-                    [f"{found.cores} threads", found.together, found.efficiency],
-                    [f"{found.cores} processes", found.apart, found.ceiling],
-                ],
-            }
-        ],
     }
 
 
