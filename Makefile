@@ -4,6 +4,7 @@
 #                 there is none, the quick way
 #   make build    build the fast engine and install forebay into .venv
 #   make test     run every check and test
+#   make test-fast  only the tests that take less than a second each: for changes by hand
 #   make lint     check formatting, run clippy, ruff and mypy, without the tests
 #   make format   format Rust and Python
 #   make gate     build target/release/forebay-gate and libforebay_gate.so (Linux)
@@ -50,7 +51,7 @@ CARGO ?= cargo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help engine dist test-dist audit licences release demo library package hosted gate abuse soak miri sanitize test fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: help engine dist test-dist audit licences release demo library package hosted gate abuse soak miri sanitize test test-fast fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
 .DEFAULT_GOAL := help
 
 # Prints the head of this file.
@@ -92,7 +93,12 @@ python-lint: dev
 
 python-test: build dev
 	@echo "== pytest"
-	@$(BIN)/pytest --numprocesses auto --dist loadgroup
+	@$(BIN)/pytest --numprocesses auto --dist loadgroup --durations 25
+
+# What takes over a second here belongs among the slow ones: tests/python/conftest.py.
+test-fast: dev
+	@$(CARGO) test --quiet --locked -p forebay-core -p forebay-disciplines --lib
+	@$(BIN)/pytest --numprocesses auto --dist loadgroup -m "not slow" --durations 10 --durations-min 1
 
 # Forebay's disciplines inside ns-3 (Debian: libns3-dev g++), beside themselves.
 hosted: build library

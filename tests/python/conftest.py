@@ -76,6 +76,18 @@ disciplines = ["fifo", "codel", { label = "short codel", kind = "codel", limit =
 """
 
 
+SLOW = {
+    *("test_audit", "test_chart", "test_compare", "test_console", "test_cq_aqm", "test_disk"),
+    *("test_dist", "test_documents", "test_embedding", "test_faults", "test_fuzz_files"),
+    *("test_kernel_queues", "test_lab", "test_learning", "test_narrow", "test_notebook"),
+    *("test_plugins", "test_plugins_in_python", "test_report_page", "test_results_pages"),
+    *("test_suite", "test_suite_behaviour", "test_suite_requirements", "test_sweep_dask"),
+    *("test_sweep_kill", "test_validate", "test_virtual_lab", "test_virtual_linux"),
+    *("test_address", "test_server"),
+}
+"""Files that `make test-fast` leaves out: long runs, compilers, browsers, kernels, namespaces."""
+
+
 def pytest_configure() -> None:
     # A shell has its background jobs ignore Ctrl-C, and so would all that the tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -114,5 +126,8 @@ def chromium() -> Iterator[Browser]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share the browser run in one process, where several share the tests."""
     for item in items:
-        if "chromium" in getattr(item, "fixturenames", ()):
+        browser = "chromium" in getattr(item, "fixturenames", ())
+        if browser:
             item.add_marker(pytest.mark.xdist_group("browser"))
+        if browser or item.path.stem in SLOW:
+            item.add_marker(pytest.mark.slow)

@@ -114,31 +114,6 @@ class Data:
             raise ScenarioError(f'study "{name}": {key} was not measured where {dict(where or {})}')
         return found
 
-    def difference(
-        self,
-        name: str,
-        key: str | pl.Expr,
-        first: Where,
-        second: Where,
-        *,
-        scale: float = 1.0,
-    ) -> stats.Interval:
-        """Mean of `first - second` with its 95 % interval, paired replication by replication.
-
-        Raises:
-            ScenarioError: no run, or more than one point, has these values, or no replication has
-                both.
-        """
-        one = dict(zip(*self._samples(name, key, first), strict=True))
-        other = dict(zip(*self._samples(name, key, second), strict=True))
-        pairs = [(one[each], other[each]) for each in one if each in other]
-        found = stats.interval(
-            [scale * (a - b) for a, b in pairs if a is not None and b is not None]
-        )
-        if found is None:
-            raise ScenarioError(f'study "{name}": no replication has both {first} and {second}')
-        return found
-
     def samples(self, name: str, key: str | pl.Expr, where: Where | None) -> dict[int, float]:
         """A measure of every replication of one point that has it.
 

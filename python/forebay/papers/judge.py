@@ -36,11 +36,6 @@ class Part:
         """Where the interval lies."""
         return PAPER[Judgement(self.found, self.bounds).standing]
 
-    @property
-    def holds(self) -> bool:
-        """Whether the interval surely lies in the range."""
-        return self.verdict == "reproduced"
-
 
 def verdict_of(parts: Sequence[Part]) -> str:
     """The verdict of a claim from those of its parts.
@@ -53,4 +48,4 @@ def verdict_of(parts: Sequence[Part]) -> str:
 
 def in_range(parts: Sequence[Part]) -> int:
     """How many numbers surely lie in range."""
-    return sum(part.holds for part in parts)
+    return sum(part.verdict == "reproduced" for part in parts)

@@ -9,6 +9,7 @@ moments of the rounded law are used.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -229,7 +230,8 @@ def _conservation() -> Check:
         100.0 - WARMUP,
         queue={"kind": "fifo", "limit": "9p"},
     )
-    return _with(check, warmup="0s")
+    scenario = {**check.scenario, "warmup": "0s"}
+    return replace(check, scenario=scenario, replications=3, quick=True)
 
 
 def _check(
@@ -261,14 +263,6 @@ def _check(
     quick = packets <= 1e6
     runs = 20
     return Check(name, FAMILY, title, source, scenario, tuple(quantities), runs, quick)
-
-
-def _with(check: Check, **changes: Any) -> Check:
-    """The check with other fields in its scenario."""
-    scenario = dict(check.scenario) | changes
-    return Check(
-        check.name, check.family, check.title, check.source, scenario, check.quantities, 3, True
-    )
 
 
 def _poisson(name: str, rate: float, size: int, **fields: Any) -> dict[str, Any]:

@@ -8,8 +8,7 @@ is below 0.05 % of the total.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -26,66 +25,48 @@ ROUND = Within(0.001, "a scheduler may be up to one round ahead or behind")
 GPS = "Parekh and Gallager 1993, section II"
 
 
+KINDS = {
+    "drr": (
+        "Deficit round robin",
+        "shares in bytes",
+        f"{GPS}; Shreedhar and Varghese 1995, section 3",
+    ),
+    "wrr": ("Weighted round robin", "shares in packets", f"{GPS}, in packets"),
+}
+"""Of each kind its name, what its weights share, and the source."""
+
+
 def checks() -> list[Check]:
     """All checks of this family."""
     return [
-        _bytes((1, 1), (1500, 100)),
-        _bytes((1, 2, 5), (1500, 500, 120)),
-        _bytes((1, 10, 100), (300, 1500, 700)),
-        _packets((1, 1), (1500, 100)),
-        _packets((1, 2, 5), (1500, 500, 120)),
-        _content((1, 2, 5), (1500, 500, 1000), (math.inf, math.inf, 0.25)),
-        _content((3, 1, 1), (700, 700, 700), (0.1, math.inf, 0.2)),
+        _check("drr", (1, 1), (1500, 100)),
+        _check("drr", (1, 2, 5), (1500, 500, 120)),
+        _check("drr", (1, 10, 100), (300, 1500, 700)),
+        _check("wrr", (1, 1), (1500, 100)),
+        _check("wrr", (1, 2, 5), (1500, 500, 120)),
+        _check("drr", (1, 2, 5), (1500, 500, 1000), (math.inf, math.inf, 0.25)),
+        _check("drr", (3, 1, 1), (700, 700, 700), (0.1, math.inf, 0.2)),
     ]
 
 
-def _bytes(weights: Sequence[int], sizes: Sequence[int]) -> Check:
-    return _check(
-        "drr-" + _list(weights, "-"),
-        f"Deficit round robin, weights {_list(weights)}: shares in bytes",
-        f"{GPS}; Shreedhar and Varghese 1995, section 3",
-        {"kind": "drr", "weights": list(weights)},
-        sizes,
-        [math.inf] * len(sizes),
-    )
-
-
-def _packets(weights: Sequence[int], sizes: Sequence[int]) -> Check:
-    return _check(
-        "wrr-" + _list(weights, "-"),
-        f"Weighted round robin, weights {_list(weights)}: shares in packets",
-        f"{GPS}, in packets",
-        {"kind": "wrr", "weights": list(weights)},
-        sizes,
-        [math.inf] * len(sizes),
-    )
-
-
-def _content(weights: Sequence[int], sizes: Sequence[int], demands: Sequence[float]) -> Check:
-    """Some classes ask for less than their share; the others divide what is left."""
-    return _check(
-        "drr-content-" + _list(weights, "-"),
-        f"Deficit round robin, weights {_list(weights)}, some classes with less to send than that",
-        GPS,
-        {"kind": "drr", "weights": list(weights)},
-        sizes,
-        demands,
-    )
-
-
 def _check(
-    name: str,
-    title: str,
-    source: str,
-    queue: Mapping[str, Any],
-    sizes: Sequence[int],
-    demands: Sequence[float],
+    kind: str, weights: Sequence[int], sizes: Sequence[int], demands: Sequence[float] = ()
 ) -> Check:
-    """A check of a scheduler; `demands` are shares of the link, infinite for a full queue."""
-    weights = np.array(queue["weights"])
-    shares = theory.weighted_shares(weights, np.array(demands))
+    """A check of a scheduler.
+
+    `demands` are what classes ask for as shares of the link, infinite for a full queue, which all
+    have unless given. What some do not ask for, the others divide.
+    """
+    words, what, source = KINDS[kind]
+    name = f"{kind}-{'content-' if demands else ''}{'-'.join(map(str, weights))}"
+    title = f"{words}, weights {':'.join(map(str, weights))}"
+    if demands:
+        title, source = f"{title}, some classes with less to send than that", GPS
+    else:
+        title, demands = f"{title}: {what}", [math.inf] * len(sizes)
+    shares = theory.weighted_shares(np.array(weights), np.array(demands))
     # What a packet counts in the shares, and the shares in bytes.
-    counts = [1] * len(sizes) if queue["kind"] == "wrr" else list(sizes)
+    counts = [1] * len(sizes) if kind == "wrr" else list(sizes)
     in_bytes = shares * np.array(sizes) / np.array(counts)
     loads = np.where(np.isinf(demands), 1.3 * in_bytes / in_bytes.sum(), demands)
     quantities = tuple(
@@ -101,12 +82,13 @@ def _check(
             zip(weights, sizes, demands, shares, strict=True)
         )
     )
+    queue = {"limit": "100p", "kind": kind, "weights": list(weights)}
     pipe = {"name": "link", "from": "a", "to": "b", "rate": f"{RATE}bit"}
     scenario = {
         "title": title,
         "duration": "305s",
         "warmup": "5s",
-        "link": [pipe | {"queue": {"limit": "100p"} | dict(queue)}],
+        "link": [pipe | {"queue": queue}],
         "traffic": [
             {
                 "name": f"class{number}",
@@ -134,7 +116,3 @@ def _share(index: int, counts: Sequence[int]) -> Callable[[Summary], float]:
         return float(sent[index] / sum(sent))
 
     return measure
-
-
-def _list(weights: Sequence[int], between: str = ":") -> str:
-    return between.join(map(str, weights))
