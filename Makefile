@@ -254,7 +254,6 @@ docs: build dev
 	@$(CARGO) run --quiet --locked -p forebay-gate -- schema --without-queues > target/gate.schema.json
 	@mv target/gate.schema.json python/forebay/_reference/gate.schema.json
 	$(BIN)/python tools/reference/write.py docs/reference
-	$(BIN)/python -m forebay._cli.page docs/reference/cli.md
 
 site: build $(VENV)/installed-site
 	@echo "== building the site"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from commands import cli_page
 from controls import controls_page, stacks_page
 from header import FILE, c_page
 from kinds import kinds_page
@@ -17,7 +18,6 @@ from pages import PAGED, page
 
 from forebay import Scenario, ScenarioError, _written, sweep
 from forebay._cli import app
-from forebay._cli.page import cli_page
 from forebay._reference.fields import Schema
 from forebay._reference.files import File, open_schema
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from commands import cli_page
 from controls import controls_page, stacks_page
 from header import c_page
 from kinds import kinds_page
@@ -18,6 +19,7 @@ from forebay.scenario import load
 if __name__ == "__main__":
     folder = Path(sys.argv[1]).resolve()
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "cli.md").write_text(cli_page(), encoding="utf-8")
     (folder / "kinds.md").write_text(kinds_page(), encoding="utf-8")
     (folder / "congestion.md").write_text(controls_page(folder.parents[1]), encoding="utf-8")
     (folder / "stacks.md").write_text(stacks_page(folder.parents[1]), encoding="utf-8")

@@ -1,13 +1,8 @@
-"""The reference page of the command line, from the commands' own help.
-
-`python -m forebay._cli.page docs/reference/cli.md` writes it.
-"""
+"""The reference page of the command line, from the commands' own help."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
@@ -69,7 +64,3 @@ def _options(command: Any, title: str) -> Iterator[str]:
 def _row(name: str, meaning: str) -> str:
     cells = (f"`{name}`", " ".join(meaning.split()))
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
-
-if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(cli_page(), encoding="utf-8")
