@@ -83,7 +83,8 @@ SLOW = {
     *("test_plugins", "test_plugins_in_python", "test_report_page", "test_results_pages"),
     *("test_suite", "test_suite_behaviour", "test_suite_requirements", "test_sweep_dask"),
     *("test_sweep_kill", "test_validate", "test_virtual_lab", "test_virtual_linux"),
-    *("test_address", "test_server"),
+    *("test_address", "test_advice_hints", "test_engine", "test_parts_in_python"),
+    *("test_python_reference", "test_server", "test_sweep", "test_tune"),
 }
 """Files that `make test-fast` leaves out: long runs, compilers, browsers, kernels, namespaces."""
 
