@@ -38,6 +38,8 @@ from gate_net import (
     traffic,
 )
 
+from forebay import _written
+
 
 def shaping(seconds: float, runs: int) -> list[dict[str, Any]]:
     """How far the rate that arrives is from the one that was asked for, beside tbf."""
@@ -220,7 +222,7 @@ def keep(path: Path, what: str, found: Any) -> None:
     whole = json.loads(path.read_text("utf-8")) if path.exists() else {}
     results = whole.get("results", {})
     results[what] = {"load": round(os.getloadavg()[1], 1), "rows": found}
-    path.write_text(json.dumps(section(results), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    path.write_text(_written.dump(section(results)), "utf-8")
 
 
 def section(results: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from forebay import Scenario, lab, run
+from forebay import Scenario, _written, lab, run
 from forebay._engine import version
 from forebay.lab.agreement import Agreement, Row
 from forebay.lab.virtual import kernel
@@ -254,7 +254,7 @@ def main() -> None:
 
 def write(section: Mapping[str, Any], path: Path) -> None:
     """Write a section."""
-    path.write_text(json.dumps(section, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    path.write_text(_written.dump(section), "utf-8")
 
 
 if __name__ == "__main__":

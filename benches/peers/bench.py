@@ -10,7 +10,6 @@ the peers (no queue monitor, no traces), while forebay keeps all its statistics.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import tempfile
@@ -21,6 +20,8 @@ from typing import Any
 
 from peers import SIMULATORS, Case, Measured, Toolbox, machine
 from render import speed_section
+
+from forebay import _written
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def main() -> int:
             "loads": [timed(tools, load, options.repeats) for load in LOADS],
         }
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(speed_section(document), indent=1) + "\n", "utf-8")
+    options.output.write_text(_written.dump(speed_section(document)), "utf-8")
     return 0
 
 

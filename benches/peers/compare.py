@@ -25,6 +25,7 @@ from reasons import GROUPS
 from render import section
 
 import forebay
+from forebay import _written
 
 QUANTITIES = ("queue", "utilization", "loss", "once")
 
@@ -78,7 +79,7 @@ def main() -> int:
     }
     options.output.parent.mkdir(parents=True, exist_ok=True)
     document = section({group: results[group] for group in GROUPS if group in results})
-    options.output.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+    options.output.write_text(_written.dump(document), "utf-8")
     return 0
 
 

@@ -24,7 +24,7 @@ import beside
 import trace_diff
 from nsc import compare as nsc
 
-from forebay import _engine
+from forebay import _engine, _written
 
 sys.path.append(str(Path(__file__).resolve().parent / "linux"))
 import records
@@ -108,8 +108,8 @@ def fill(
             del row["difference"]
         if verdict.missed:
             print(f"{verdict.scenario}: {beside.told(found)}", file=sys.stderr, flush=True)
-            path.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
-    path.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+            path.write_text(_written.dump(document), "utf-8")
+    path.write_text(_written.dump(document), "utf-8")
 
 
 def main() -> int:

@@ -22,7 +22,7 @@ from typing import Any
 from peers import debian_version, printed
 
 import forebay
-from forebay import Interval, Scenario, interval
+from forebay import Interval, Scenario, _written, interval
 
 HERE = Path(__file__).parent
 ABOUT = (
@@ -255,7 +255,7 @@ def main() -> int:
             }
         ],
     }  # fmt: skip
-    options.output.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    options.output.write_text(_written.dump(document), "utf-8")
     return 0
 
 

@@ -24,6 +24,8 @@ from compare import Summary, summarize
 from engine import measure
 from peers import Measured, Toolbox, parse, seconds, spelled
 
+from forebay import _written
+
 FLOWS = (1, 2, 4, 16, 64)
 DELAYS = (0.002, 0.005, 0.02, 0.05)
 RED_POINTS = ((4, 0.005), (16, 0.02), (64, 0.05))
@@ -231,7 +233,7 @@ def main() -> int:
     found = [row for row in rows if len(row["found"]) == 2]
     results = {"seeds": options.seeds, "versions": versions, "rows": found}
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(section(results), indent=1) + "\n", "utf-8")
+    options.output.write_text(_written.dump(section(results)), "utf-8")
     return 0
 
 

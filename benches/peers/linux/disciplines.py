@@ -29,7 +29,7 @@ from referee import Missing, run, versions
 from replay import MTU, OUTCOMES, Arrivals, Verdicts
 
 import forebay
-from forebay import _engine
+from forebay import _engine, _written
 from forebay.lab.virtual.machine import EPOCH
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -435,9 +435,7 @@ def main() -> int:
         "rows": rows,
     }
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(
-        json.dumps(disciplines_page.section(document), indent=1) + "\n", "utf-8"
-    )
+    options.output.write_text(_written.dump(disciplines_page.section(document)), "utf-8")
     return 0
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from referee import Missing, run, versions
 
 import forebay
-from forebay import _engine
+from forebay import _engine, _written
 
 FLOWS = (1, 2, 4, 16, 64)
 ROUND_TRIPS = (2, 5, 20, 50)
@@ -314,7 +314,7 @@ def main() -> int:
             each["difference"] = difference
     document = section({"linux": version, "seeds": options.seeds, "rows": rows})
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+    options.output.write_text(_written.dump(document), "utf-8")
     return 0
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from click.exceptions import Exit
 
-from forebay import _disk
+from forebay import _disk, _written
 from forebay._cli.console import command_line
 from forebay._cli.help import Command
 from forebay._cli.options import as_json, jobs, out_option
@@ -46,7 +46,7 @@ def command(
             quick=quick, only=only, jobs=jobs, line=command_line(), progress=bar.set
         )
     if out is not None:
-        _disk.write(out, json.dumps(record.section, indent=1, ensure_ascii=False) + "\n")
+        _disk.write(out, _written.dump(record.section))
     if as_json:
         print(json.dumps(record.section, indent=2, ensure_ascii=False))
     else:

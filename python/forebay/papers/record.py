@@ -22,6 +22,7 @@ from forebay.papers.judge import Part, verdict_of
 from forebay.papers.numbers import Sources
 from forebay.papers.paper import Asking, Paper
 from forebay.report.panel import plain
+from forebay.report.table import short
 from forebay.sweep import Study
 
 FORMAT = 1
@@ -184,7 +185,7 @@ def _figure(figure: FigureTable, sources: Sources) -> dict[str, Any]:
         "number": figure.number,
         "caption": figure.caption,
         "note": figure.note,
-        "panels": [plain(panel) for panel in panels],
+        "panels": [short(plain(panel)) for panel in panels],
     }
 
 

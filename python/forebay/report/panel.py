@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
+from itertools import pairwise
 from typing import Any, Literal
 
 Style = Literal["line", "curve", "points", "steps", "bars"]
@@ -165,19 +165,33 @@ def wide(values: Sequence[float | None]) -> bool:
 
 
 def plain(panel: Panel) -> dict[str, Any]:
-    """A panel as plain values; what only some have is left out where it is not given."""
-    values = dataclasses.asdict(panel)
-    for each in (values, *values["regions"]):
-        for name in ("x_ticks", "level", "shade", "dot", "runs"):
-            if name in each and not each[name]:
-                del each[name]
-    return values
+    """A panel as plain values, without defaults.
+
+    A series whose `x` are those of the one before it is without them.
+    """
+    series = [_given(each) for each in panel.series]
+    for before, each in reversed(list(pairwise(series))):
+        if each["x"] == before["x"]:
+            del each["x"]
+    regions = [_given(each) for each in panel.regions]
+    return _given(panel) | {"series": series, "regions": regions}
+
+
+def _given(part: Panel | Series | Region) -> dict[str, Any]:
+    """The fields that are not their defaults."""
+    values = {each.name: (getattr(part, each.name), each.default) for each in fields(part)}
+    return {
+        name: value
+        for name, (value, default) in values.items()
+        if value != default and (value != [] or default is MISSING)
+    }
 
 
 def read(values: Mapping[str, Any]) -> Panel:
     """A panel from plain values."""
-    parts = {
-        "series": [Series(**each) for each in values["series"]],
-        "regions": [Region(**each) for each in values["regions"]],
-    }
-    return Panel(**(dict(values) | parts))
+    series: list[Series] = []
+    for each in values["series"]:
+        x = {} if "x" in each else {"x": series[-1].x}
+        series.append(Series(**each, **x))
+    regions = [Region(**each) for each in values["regions"]]
+    return Panel(**{**values, "series": series, "regions": regions})
