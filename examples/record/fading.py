@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records fading.trace: arrivals over a real link whose rate fades.
+"""Records fading.trace.gz before it is packed: arrivals over a real link whose rate fades.
 
 Usage: sudo ./fading.py OUTPUT [SECONDS] [SEED]
 

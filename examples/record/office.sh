@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Records office.pcap: three busy hosts of a small office behind one access link.
+# Records office.pcap.gz before it is packed: three busy hosts of a small office behind one access link.
 #
 #   sudo ./office.sh OUTPUT.pcap [SECONDS]
 #

@@ -14,7 +14,7 @@ from explore.browser import PROGRAM, browsing
 from forebay.lab.errors import LabError
 from forebay.lab.virtual import kernel
 
-OFFICE = Path(__file__).parents[2] / "examples" / "office.pcap"
+OFFICE = Path(__file__).parents[2] / "examples" / "office.pcap.gz"
 
 GATE = Path(__file__).parents[2] / "target" / "debug" / "deps" / "libforebay_gate.so"
 """Built by the gate's own tests."""

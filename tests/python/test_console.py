@@ -171,7 +171,7 @@ def test_an_optional_package_is_named_with_the_line_that_installs_it(
 def test_no_mistake_ends_in_a_traceback(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("lab.toml", "cellular.toml", "fading.trace", "uplink-study.toml"):
+    for name in ("lab.toml", "cellular.toml", "fading.trace.gz", "uplink-study.toml"):
         example = Path(__file__).parents[2] / "examples" / name
         (tmp_path / name).write_bytes(example.read_bytes())
     monkeypatch.chdir(tmp_path)

@@ -43,10 +43,10 @@ def test_comments_explain_a_template(template: Template) -> None:
 
 
 def test_nothing_is_overwritten() -> None:
-    Path("office.pcap").write_text("mine", encoding="utf-8")
+    Path("office.pcap.gz").write_text("mine", encoding="utf-8")
     done = CliRunner().invoke(app, ["new", "scenario", "-t", "branch"])
     assert (done.exit_code, Path("branch.toml").exists()) == (2, False)
-    assert "office.pcap: exists already" in done.stderr
+    assert "office.pcap.gz: exists already" in done.stderr
     again = ["new", "scenario", "-t", "household", "-o", "x.toml"]
     assert CliRunner().invoke(app, again).exit_code == 0
     assert CliRunner().invoke(app, again).exit_code == 0

@@ -72,7 +72,15 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// As [`read`], or the file is not UTF-8 ([`io::ErrorKind::InvalidData`]).
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
-    String::from_utf8(read(path, most)?).map_err(|error| {
+    text(read(path, most)?)
+}
+
+/// `bytes` as text.
+///
+/// # Errors
+/// They are not UTF-8 ([`io::ErrorKind::InvalidData`]).
+pub fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         io::Error::new(io::ErrorKind::InvalidData, format!("is not UTF-8, from byte {at} on"))
     })

@@ -6,6 +6,7 @@
 //! - `{ trace = "file" }`: the same from a file.
 //! - `{ draw = ["2Mbit", "10Mbit"], every = "1s" }`: values drawn at random.
 
+use crate::input;
 use crate::trace::{self, QUANTUM};
 use forebay_core::config::require;
 use forebay_core::{Bytes, ConfigError, Duration, Rng, Time, file};
@@ -99,7 +100,7 @@ pub struct Steps<T> {
 pub struct Trace {
     /// File with a time and a value on each line, such as `5s 2Mbit`. For a link's rate also a file
     /// of recorded delivery opportunities, one time in ms a line (the format of mahimahi); it
-    /// repeats. A relative name starts from the scenario's folder.
+    /// repeats. Plain, or packed by gzip. A relative name starts from the scenario's folder.
     #[schemars(extend("format" = "path"))]
     pub trace: String,
     /// Bytes that leave at each opportunity; above 0, at most 1GB. Default 1504B, as in mahimahi.
@@ -320,8 +321,8 @@ impl Trace {
     /// The text of the file, which is relative to `base`; `field` is the path of the course.
     pub fn read(&self, base: &Path, field: &str) -> Result<String, ConfigError> {
         let path = base.join(&self.trace);
-        let text = file::read_text(&path, trace::LARGEST).map_err(|error| error.to_string());
-        self.in_file(base, field, text)
+        let text = input::read(&path, trace::LARGEST).and_then(file::text);
+        self.in_file(base, field, text.map_err(|error| error.to_string()))
     }
 
     /// `result`, with the file's name in the error.

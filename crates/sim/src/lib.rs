@@ -3,6 +3,7 @@
 pub mod agent;
 mod course;
 mod engine;
+mod input;
 pub mod kernel;
 pub mod live;
 mod measure;

@@ -126,7 +126,9 @@ mod tests {
     #[test]
     fn the_example_trace_has_its_mean_rate() {
         // 39 739 lines of 1504 B in 90.056 s.
-        let capacity = read_trace(include_str!("../../../examples/fading.trace"), QUANTUM).unwrap();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/fading.trace.gz");
+        let text = crate::input::read(path.as_ref(), LARGEST).unwrap();
+        let capacity = read_trace(str::from_utf8(&text).unwrap(), QUANTUM).unwrap();
         assert_eq!(capacity.rate(Time::ZERO).bps(), 5_309_359);
     }
 

@@ -1,7 +1,9 @@
 //! One clear message with the path and the remedy.
 
+use flate2::{Compression, write::GzEncoder};
 use forebay_sim::{Registry, Scenario, scenario};
 use serde_json::{Value, json};
+use std::io::Write;
 use std::path::Path;
 
 fn good() -> Value {
@@ -316,10 +318,18 @@ fn traces_and_captures_are_regular_files_of_a_size() {
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     // Sparse: it takes no room.
     std::fs::File::create(&huge).unwrap().set_len(3 << 30).unwrap();
+    let (cut, bomb) = (folder.join("cut.gz"), folder.join("bomb.gz"));
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(&vec![0; 1 << 20]).unwrap();
+    let packed = packed.finish().unwrap();
+    std::fs::write(&cut, &packed[..packed.len() / 2]).unwrap();
+    // One gzip file after the other is a gzip file: 65 kB that hold 65 MiB.
+    std::fs::write(&bomb, packed.repeat(65)).unwrap();
     for (file, expected) in [
         (fifo.to_str().unwrap(), "is a FIFO; it must be a regular file"),
         ("/dev/zero", "is a device; it must be a regular file"),
         (huge.to_str().unwrap(), "is larger than "),
+        (cut.to_str().unwrap(), "is a gzip file that is cut off or damaged"),
     ] {
         let mut tree = good();
         tree["traffic"][0] = json!({ "kind": "pcap", "file": file, "from": "a", "to": "b" });
@@ -328,14 +338,16 @@ fn traces_and_captures_are_regular_files_of_a_size() {
             message.starts_with("traffic[0].file: ") && message.contains(expected),
             "{message}"
         );
-        let mut tree = good();
-        tree["link"][0] = json!({ "name": "x", "from": "a", "to": "b", "rate": { "trace": file } });
-        let message = refusal(&tree);
+        let message = refusal(&with("/link/0/rate", json!({ "trace": file })));
         assert!(
             message.starts_with("link[0].rate.trace: ") && message.contains(expected),
             "{message}"
         );
+        assert!(message.contains(file), "{message}");
     }
+    let message = refusal(&with("/link/0/rate", json!({ "trace": bomb })));
+    let expected = format!("{}: is larger than 64 MiB unpacked, the most", bomb.display());
+    assert!(message.contains(&expected), "{message}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -141,13 +141,13 @@ fn hops_of_a_parking_lot_may_differ() {
 fn a_source_states_how_it_sends_and_by_what_it_is_judged() {
     let tree = json!({
         "duration": "1s",
-        "dumbbell": { "rate": { "trace": "fading.trace" } },
+        "dumbbell": { "rate": { "trace": "fading.trace.gz" } },
         "traffic": [
             { "kind": "pages", "class": "web" },
             { "kind": "adaptive-video" },
             { "kind": "bulk", "direction": "reverse" },
             { "kind": "voice" },
-            { "kind": "pcap", "file": "office.pcap", "source": "10.88.1.0/24" },
+            { "kind": "pcap", "file": "office.pcap.gz", "source": "10.88.1.0/24" },
         ],
     });
     let found = resolved(&tree);
@@ -162,8 +162,8 @@ fn a_source_states_how_it_sends_and_by_what_it_is_judged() {
     assert_eq!(
         found["files"],
         json!([
-            { "file": "fading.trace", "path": "dumbbell.rate.trace" },
-            { "file": "office.pcap", "path": "traffic[4].file" },
+            { "file": "fading.trace.gz", "path": "dumbbell.rate.trace" },
+            { "file": "office.pcap.gz", "path": "traffic[4].file" },
         ])
     );
     assert_eq!(found["links"][0]["rate_bps"], Value::Null);

@@ -158,7 +158,7 @@ fn utilization_is_measured_against_what_a_varying_link_offers() {
     let traffic = json!([{ "name": "udp", "kind": "cbr", "rate": "50Mbit", "size": "1500B" }]);
     for rate in [
         json!({ "steps": [["0s", "10Mbit"], ["1s", "2Mbit"]], "period": "2s" }),
-        json!({ "trace": "fading.trace" }),
+        json!({ "trace": "fading.trace.gz" }),
         json!({ "draw": ["1Mbit", "10Mbit"], "every": "500ms" }),
     ] {
         let mut tree = dumbbell(json!({ "kind": "fifo", "limit": "50p" }), traffic.clone());

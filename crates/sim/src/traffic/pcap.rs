@@ -12,8 +12,9 @@
 use super::family::{BuildSite, Generator};
 use super::rules::{Prefix, Rule, marks};
 use super::{Datagram, Datagrams, Marks};
+use crate::input;
 use crate::pcap_in::{self, Capture, FiveTuple, read_capture};
-use forebay_core::{ConfigError, Duration, Named, Rng, Time, config::require, file};
+use forebay_core::{ConfigError, Duration, Named, Rng, Time, config::require};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -33,7 +34,8 @@ pub struct Pcap {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PcapParams {
-    /// Capture file, pcap or pcapng; a relative name starts from the scenario's directory.
+    /// Capture file, pcap or pcapng, plain or packed by gzip. A relative name starts from the
+    /// scenario's directory.
     #[schemars(extend("format" = "path"))]
     pub file: String,
     /// Replays only packets that come from these addresses, such as "10.1.0.0/16"; all if unset. It
@@ -136,7 +138,7 @@ impl Named for Pcap {
         let path = site.base_dir.join(&params.file);
         let refuse =
             |what: String| ConfigError::new("file", format!("\"{}\" {what}", path.display()));
-        let bytes = file::read(&path, pcap_in::LARGEST).map_err(|error| {
+        let bytes = input::read(&path, pcap_in::LARGEST).map_err(|error| {
             refuse(format!(
                 "cannot be read ({error}); a relative name starts from the scenario's directory"
             ))
@@ -239,7 +241,7 @@ mod tests {
         let base_dir = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples"));
         let site = BuildSite::nowhere(base_dir);
         let source = Some("10.88.1.0/24".parse().unwrap());
-        let file = "office.pcap".to_owned();
+        let file = "office.pcap.gz".to_owned();
         let params = PcapParams { file, source, ..PcapParams::default() };
         let built = Pcap::build(&params, &site).expect("the example is a usable capture");
         let Generator::Datagrams(mut hosts) = built else { panic!("packets") };
