@@ -66,11 +66,6 @@ def _dumped(value: Any, margin: str) -> str:
 def read(model: type[Model], document: Any, name: str) -> Model:
     """The table that a document holds.
 
-    Args:
-        model: the table's fields.
-        document: plain values, such as a parsed TOML file.
-        name: what messages call it.
-
     Raises:
         ScenarioError: anything in it that is not understood, with its place.
     """

@@ -343,19 +343,7 @@ def run_variants(
     progress: Tell | None = None,
     carry_out: Callable[[Sequence[Task]], Sequence[Result]] | None = None,
 ) -> Comparison:
-    """A comparison without runs, with them.
-
-    Args:
-        comparison: what is compared.
-        seeds: of the replications of each variant.
-        jobs: runs at a time; one a core unless given.
-        progress: called from this thread, about ten times a second.
-        carry_out: what runs the tasks; the simulator unless given.
-
-    Raises:
-        ScenarioError: a variant could not run.
-        KeyboardInterrupt: interrupted; every run has stopped.
-    """
+    """A comparison without runs, with them."""
     # Replication by replication, so that a progress bar sees every discipline's cost early.
     tasks = [
         Task(variant.label, number, seed, variant.scenario)

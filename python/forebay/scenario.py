@@ -222,11 +222,7 @@ class Scenario:
         return self.without("compare", "tune", "agent")
 
     def files(self, path: Path) -> list[Path]:
-        """Every file that it reads, `path` itself first: captures, traces and plug-ins.
-
-        Raises:
-            ScenarioError: anything in it that is not understood.
-        """
+        """Every file that it reads, `path` itself first: captures, traces and plug-ins."""
         return [path, *(Path(self.base, each["file"]) for each in self.resolved()["files"])]
 
     def libraries(self) -> list[str]:
@@ -267,11 +263,7 @@ def _resolved(text: str, base: str) -> dict[str, Any]:
 
 
 def plain(queue: Queue) -> tuple[dict[str, Any], str | None]:
-    """A queue as a scenario writes it, and the plug-in that brings its kind, if it is a class.
-
-    Raises:
-        ScenarioError: the class is no discipline.
-    """
+    """A queue as a scenario writes it, and the plug-in that brings its kind, if it is a class."""
     table: dict[str, Any] = dict(queue) if isinstance(queue, Mapping) else {"kind": queue}
     owner = table.get("kind")
     if not isinstance(owner, type):
@@ -406,11 +398,7 @@ def lookup(document: dict[str, Any], path: str) -> Any:
 
 
 def load_with(path: str | Path, settings: Sequence[str]) -> Scenario:
-    """Read a scenario file and change fields of it, each written `PATH=VALUE`.
-
-    Raises:
-        ScenarioError: the file cannot be read or is not TOML, or a setting makes no sense.
-    """
+    """Read a scenario file and change fields of it, each written `PATH=VALUE`."""
     scenario = load(path)
     for setting in settings:
         scenario = scenario.with_text(setting)

@@ -38,7 +38,7 @@ def number(text: str) -> float:
 
 
 def test_every_section_from_5_to_10_is_there_in_order() -> None:
-    sections = [test.section for test in SUITE.tests]
+    sections = [test.file.section for test in SUITE.tests]
     assert list(dict.fromkeys(sections)) == [
         "5.1.1", "5.1.2", "5.2", "5.3", "5.4", "6.2", "7.2", "8.2.2 to 8.2.4", "8.2.5", "8.2.6",
         "9.1", "9.2", "10.2",
@@ -92,7 +92,7 @@ def test_propagation_is_what_a_lone_packet_takes(name: str) -> None:
     """Each class alone, as a few small datagrams: its delay less transmission times."""
     test = TESTS[name]
     document = test.study.base.document
-    for trade in test.trades:
+    for trade in test.file.trade:
         [entry, *_] = [
             each
             for each in document["traffic"]
@@ -153,7 +153,7 @@ def test_it_runs_goes_on_and_reports(tmp_path: Path) -> None:
     text = report.read_text("utf-8")
     assert not re.search(r'(src|href)="http', text), "it needs no network"
     drawn = charts(text)
-    ledbat, varying = results.collect(suite, out)
+    ledbat, varying = (results.outcome(suite, test, out / test.name) for test in suite.tests)
 
     # The graph of section 2.7, computed anew from the runs.
     panel = next(p for p in ledbat.trades["ledbat"] if "5 ms" in p.title)

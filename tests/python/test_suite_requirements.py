@@ -96,7 +96,7 @@ tcp = { congestion = "cubic" }
 
 
 def test_what_the_rfcs_ask_is_there() -> None:
-    sections = {check.section for test in SUITE.tests for check in test.checks}
+    sections = {check.section for test in SUITE.tests for check in test.file.check}
     assert sections >= {
         "RFC 9331, 4.3", "RFC 9331, 4.3 (2)", "RFC 9331, 4.3 (3), 4.3.1", "RFC 9331, 4.3 (4)",
         "RFC 9331, 4.3 (5)", "RFC 9331, 5.1", "RFC 9331, 5.2", "RFC 9331, 5.4.1.1", "RFC 9332, 1.4",
@@ -105,7 +105,7 @@ def test_what_the_rfcs_ask_is_there() -> None:
     assert set(SUITE.compared) >= {"fifo", "codel", "pie", "fq-codel", "cake", "pi2", "dualpi2"}
     for test in SUITE.tests:
         labels = test.study.axes[0].labels if test.study.axes else ()
-        for check in test.checks:
+        for check in test.file.check:
             assert {*check.only, *filter(None, [check.base])} <= set(labels), (test.name, check)
 
 

@@ -38,10 +38,6 @@ def by_class(comparison: Comparison, *, short: bool = False) -> Table:
 
     Cells that are the best of their column, or cannot be distinguished from the best, are marked
     in columns where not all are.
-
-    Args:
-        comparison: what was found.
-        short: whether measures have their short names.
     """
     rows: list[Row | Group] = []
     for measure in measured(comparison):

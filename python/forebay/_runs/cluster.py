@@ -162,10 +162,6 @@ def _gone() -> ScenarioError:
 def timed_batch(version: str, tasks: Sequence[Task]) -> tuple[list[Record], float, str | None]:
     """On a worker: run a batch.
 
-    Args:
-        version: of the engine that asks.
-        tasks: what to run, in order.
-
     Returns:
         The runs, the seconds that they took, and why one could not run: the engine's exceptions
         do not travel.

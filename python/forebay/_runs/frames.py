@@ -135,11 +135,7 @@ def parquet(table: pl.DataFrame) -> bytes:
 
 
 def read_parquet(path: Path) -> pl.DataFrame:
-    """A table from a file of Parquet.
-
-    Raises:
-        ScenarioError: it cannot be read, or is damaged.
-    """
+    """A table from a file of Parquet."""
     content = _disk.read(path, _disk.OWN_LARGEST)
     try:
         return pl.read_parquet(io.BytesIO(content))

@@ -53,11 +53,7 @@ class Journal:
         self._synced = time.monotonic()
 
     def append(self, records: Sequence[Record]) -> None:
-        """Keep finished runs.
-
-        Raises:
-            OSError: they could not be written, such as on a full disk; what had been kept stays.
-        """
+        """Keep finished runs."""
         lines = memoryview(b"".join(map(line_of, records)))
         start = self._file.tell()
         try:
@@ -76,11 +72,7 @@ class Journal:
         self.records += [replace(record, tables={}) for record in records]
 
     def clear(self) -> None:
-        """Forget all runs, which are kept elsewhere now.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Forget all runs, which are kept elsewhere now."""
         try:
             self._file.truncate(0)
             self._file.seek(0)
@@ -89,11 +81,7 @@ class Journal:
         self.records.clear()
 
     def close(self) -> None:
-        """Make what was kept safe from a power cut, and let go of the file.
-
-        Raises:
-            OSError: it may not be safe.
-        """
+        """Make what was kept safe from a power cut, and let go of the file."""
         if not self._file.closed:
             try:
                 with self._file:

@@ -137,10 +137,6 @@ def run_all(
 
     Returns:
         What became of each, in the order of the tasks.
-
-    Raises:
-        ScenarioError: one could not run; the others have been stopped.
-        KeyboardInterrupt: interrupted; every run has been stopped.
     """
     listed: _Listed[Outcome] = _Listed(tasks, note)
     work_off(listed, Threads(work, jobs), tell)
@@ -150,12 +146,7 @@ def run_all(
 def prepared(
     scenario: Scenario, seed: int | None, discipline: Queue | None, link: str | None
 ) -> Scenario:
-    """The scenario of one run, by the arguments of `run`.
-
-    Raises:
-        ScenarioError: there is no such link.
-        ValueError: there is a link and no discipline.
-    """
+    """The scenario of one run, by the arguments of `run`."""
     if link is not None and discipline is None:
         raise ValueError("link says where discipline goes, and no discipline is given")
     values = () if seed is None else (("seed", seed),)

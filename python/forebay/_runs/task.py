@@ -40,11 +40,7 @@ class Change:
     """Paths and values, set after the queue."""
 
     def of(self, base: Scenario) -> Scenario:
-        """The changed scenario.
-
-        Raises:
-            ScenarioError: there is no such link, or a path cannot be followed.
-        """
+        """The changed scenario."""
         changed = base
         if self.queue is not None:
             for link in self.links:

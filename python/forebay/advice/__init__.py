@@ -104,16 +104,7 @@ def advice_from(
     replications: int,
     level: float,
 ) -> Advice:
-    """Advice from what was measured.
-
-    Args:
-        criteria: what decides.
-        others: what does not.
-        hints: what an expert would remark.
-        labels: the disciplines.
-        replications: how many there were.
-        level: confidence level.
-    """
+    """Advice from what was measured."""
     found = _Reading(tuple(criteria), tuple(labels), replications, level)
     verdict, pick, headline, why, more = found.conclusion()
     unfit = [label for label in labels if any(_unfit(hint, label) for hint in hints)]

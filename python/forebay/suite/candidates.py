@@ -21,11 +21,7 @@ def registered() -> dict[str, tuple[str, ...]]:
 
 
 def named(controls: Sequence[str] | None) -> list[str]:
-    """The controls of these names; unless given, all that do something of themselves.
-
-    Raises:
-        ScenarioError: there is no control of a name, or none is named.
-    """
+    """The controls of these names; unless given, all that do something of themselves."""
     known = list(registered())
     if controls is None:
         return [name for name in known if name != "agent"]

@@ -121,11 +121,7 @@ class Check(Allows):
 
     @property
     def bounds(self) -> Bounds:
-        """What is allowed: anything if it is not judged.
-
-        Raises:
-            ScenarioError: bounds are given in several forms.
-        """
+        """What is allowed: anything if it is not judged."""
         given = self.allowed()
         if len(given) > 1:
             raise ScenarioError(f"{self.title}: give one of within, at_least and at_most, exactly")
@@ -180,24 +176,12 @@ class TestTable(_written.Table):
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """One test: a study under every discipline, and what to show of it."""
+    """One test: a study under everything that is compared, and what to show of it."""
 
     name: str
     """Of its file and of the folder of its results."""
-    section: str
-    title: str
-    requirement: str
-    """How strongly the standard asks for it."""
-    about: str
+    file: TestTable
     study: Study
-    trades: tuple[Trade, ...]
-    ratios: tuple[Ratio, ...]
-    evolution: str | None
-    """The step of the first axis whose runs are drawn over time; they span the steps before."""
-    scores: tuple[Score, ...] = ()
-    """What congestion controls are judged by."""
-    checks: tuple[Check, ...] = ()
-    """What the standard asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,11 +204,7 @@ def names() -> list[str]:
 
 
 def header(name: str) -> SuiteTable:
-    """What `suite.toml` of a suite says.
-
-    Raises:
-        ScenarioError: there is no such suite.
-    """
+    """What `suite.toml` of a suite says."""
     if name not in names():
         raise ScenarioError(f'there is no suite "{name}"; one of {", ".join(names())}')
     return _written.read(
@@ -246,9 +226,6 @@ def load(
             its parameters, others their defaults; all have the buffer of each test.
         quick: few replications, for a look.
         controls: congestion controls to test; every one that is registered unless given.
-
-    Raises:
-        ScenarioError: there is no such suite, discipline or control, or a test that could not run.
     """
     head = header(name)
     if disciplines is not None and head.compares == "controls":
@@ -276,12 +253,7 @@ def schema(header: bool) -> dict[str, Any]:
 
 
 def _buffers(chosen: Mapping[str, Mapping[str, Any]], needed: bool) -> dict[str, bool]:
-    """Whether each has a `limit` to take the buffer of a test; refuse what is no kind.
-
-    Args:
-        chosen: queue tables by label.
-        needed: whether one without is refused.
-    """
+    """Whether each has a `limit` to take the buffer of a test; refuse what is no kind."""
     kinds = {
         kind["name"]: any(each["name"] == "limit" for each in kind["parameters"])
         for kind in json.loads(_engine.kinds(plugins))["kinds"]
@@ -337,19 +309,7 @@ def _made(path: Path, table: TestTable, document: dict[str, Any], quick: bool) -
     if quick:
         document["replications"] = QUICK_RUNS
     study = replace(sweep.read(document, path.name, path.parent), title=table.title)
-    return Test(
-        path.stem,
-        table.section,
-        table.title,
-        table.requirement,
-        table.about,
-        study,
-        tuple(table.trade),
-        tuple(table.ratio),
-        table.evolution,
-        tuple(table.score),
-        tuple(table.check),
-    )
+    return Test(path.stem, table, study)
 
 
 def _limit(study: Study) -> str:

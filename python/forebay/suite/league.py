@@ -66,15 +66,6 @@ class Outcome:
     details: tuple[Detail, ...]
 
 
-def collect(suite: Suite, folder: Path) -> list[Outcome]:
-    """The outcome of every test.
-
-    Raises:
-        ScenarioError: a test has not been run.
-    """
-    return [_outcome(suite, test, folder / test.name) for test in suite.tests]
-
-
 def told_apart(
     samples: Mapping[str, Sequence[float | None]], matters: float
 ) -> set[frozenset[str]]:
@@ -131,10 +122,11 @@ def line(test: Test, score: Score, samples: Mapping[str, Sequence[float | None]]
     return Line(test, score, means, ranks, tuple(same))
 
 
-def _outcome(suite: Suite, test: Test, folder: Path) -> Outcome:
+def outcome(suite: Suite, test: Test, folder: Path) -> Outcome:
+    """What a test came to, whose results are in a folder."""
     data, measured = runs.read(folder)
     lines, details = [], []
-    for score in test.scores:
+    for score in test.file.score:
         by_setting = _scored(suite, test, score, measured)
         names = [
             name for name in suite.compared if any(name in each for each in by_setting.values())

@@ -74,7 +74,7 @@ def ranked(line: Line, control: str) -> str:
 def _plain(line: Line) -> dict[str, Any]:
     return {
         "test": line.test.name,
-        "section": line.test.section,
+        "section": line.test.file.section,
         "score": line.score.title,
         "unit": line.score.unit,
         "better": line.score.better,
@@ -113,7 +113,7 @@ def _league(suite: Suite, outcomes: Sequence[Outcome]) -> Table:
     lines = (
         (
             line.test,
-            line.test.section,
+            line.test.file.section,
             f"{with_unit(line.score)}, {line.score.better} is better",
             [
                 Cell(ranked(line, name), mark="best" if name in line.best else "")
@@ -139,5 +139,5 @@ def _test(suite: Suite, outcome: Outcome) -> Section:
         )
         for detail in outcome.details
     ]
-    told = Text(Md(f"{test.about} RFC 9743: {test.requirement}."))
+    told = Text(Md(f"{test.file.about} RFC 9743: {test.file.requirement}."))
     return tables.section(suite, test, [told], suite.compared, numbers)

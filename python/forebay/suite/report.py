@@ -85,11 +85,11 @@ def _glance(labels: Sequence[str], outcomes: Sequence[Outcome]) -> Table:
     rows: list[Row] = []
     for outcome in outcomes:
         links = len(outcome.test.study.links)
-        link = Md(f"[{outcome.test.section}](#{anchor(_heading(outcome))})")
+        link = Md(f"[{outcome.test.file.section}](#{anchor(_heading(outcome))})")
         for setting in outcome.settings:
             for name, (used, delay, *_) in setting.blocks[:links]:
                 said = filter(None, [setting.title, name] if links > 1 else [setting.title])
-                title = ": ".join(filter(None, (outcome.test.title, ", ".join(said))))
+                title = ": ".join(filter(None, (outcome.test.file.title, ", ".join(said))))
                 cells = [
                     Cell(d.text, f"/ {100 * u.interval.mean:.1f}") if u.interval else Cell(d.text)
                     for d, u in zip(delay.cells, used.cells, strict=True)
@@ -101,8 +101,8 @@ def _glance(labels: Sequence[str], outcomes: Sequence[Outcome]) -> Table:
 def _test(outcome: Outcome, labels: Sequence[str]) -> Iterator[Block]:
     """Everything of a test."""
     test = outcome.test
-    yield Text(f"RFC 7928: {test.requirement}.", small=True)
-    yield Text(Md(test.about))
+    yield Text(f"RFC 7928: {test.file.requirement}.", small=True)
+    yield Text(Md(test.file.about))
     yield Figure(_titled(outcome), "Goodput over queueing delay")
     if outcome.shares:
         yield Heading("Shares")
@@ -116,7 +116,7 @@ def _test(outcome: Outcome, labels: Sequence[str]) -> Iterator[Block]:
         for of, measured in setting.blocks:
             rows += [Group(of), *map(_row, measured)]
         summary = f"Numbers: {setting.title}" if setting.title else "Numbers"
-        table = Table(["", *labels], rows, f"{summary} of {test.title}")
+        table = Table(["", *labels], rows, f"{summary} of {test.file.title}")
         yield Fold(summary, [table], open=len(outcome.settings) == 1)
     study: dict[str, Any] = dict(outcome.data.layout.study)
     own = Md(f"`forebay report {outcome.data.folder}` writes its own report.")
@@ -132,15 +132,15 @@ def _in_short(outcome: Outcome, suite: Suite, labels: Sequence[str]) -> Section:
     """A test's graphs, and of every setting the rows that the RFC's metrics ask for."""
     test, trades = outcome.test, _titled(outcome)
     if len(trades) > PANELS:
-        trades = list(outcome.trades[test.trades[0].class_])
+        trades = list(outcome.trades[test.file.trade[0].class_])
     panels = [*trades, *outcome.shares, *outcome.course[:1]]
     rows = [row for each in outcome.settings for row in _rows(each, outcome)]
     return Section(
         _heading(outcome),
         [
-            Text(f"{test.about} RFC 7928: {test.requirement}."),
-            Figure(panels, test.title, tables.image(suite.name, test.name)),
-            Table(["", *labels], rows, test.title),
+            Text(f"{test.file.about} RFC 7928: {test.file.requirement}."),
+            Figure(panels, test.file.title, tables.image(suite.name, test.name)),
+            Table(["", *labels], rows, test.file.title),
         ],
     )
 

@@ -110,16 +110,8 @@ class Outcome:
     """Each ratio over the settings."""
 
 
-def collect(suite: Suite, folder: Path) -> list[Outcome]:
-    """The outcome of every test.
-
-    Raises:
-        ScenarioError: a test has not been run.
-    """
-    return [_outcome(test, folder / test.name) for test in suite.tests]
-
-
-def _outcome(test: Test, folder: Path) -> Outcome:
+def outcome(_: Suite, test: Test, folder: Path) -> Outcome:
+    """What a test came to, whose results are in a folder."""
     data, runs = suite_runs.read(folder)
     by_setting: dict[int, list[Point]] = {}
     for point in test.study.points:
@@ -161,13 +153,13 @@ def _blocks(
             if key in data.measures:
                 rows += _row(measure, [each[key] for each in runs])
         yield f"link {link}", tuple(rows)
-    propagation = {trade.class_: trade.propagation_ms for trade in test.trades}
+    propagation = {trade.class_: trade.propagation_ms for trade in test.file.trade}
     for name in _classes(test):
         if any(sum(each[f"classes.{name}.offered"]) for each in runs):
             yield name, tuple(_class_rows(name, data, runs, propagation.get(name)))
-    if test.ratios:
+    if test.file.ratio:
         rows = []
-        for ratio in test.ratios:
+        for ratio in test.file.ratio:
             quotients = [suite_runs.quotients(each[ratio.of], each[ratio.over]) for each in runs]
             rows += _row(_measure("ratio", ratio.title, "", 1.0, 3), quotients)
         yield "fairness", tuple(rows)
@@ -220,7 +212,7 @@ def _trades(
 ) -> dict[str, list[Panel]]:
     """The graphs of section 2.7: runs, their median, and how they spread."""
     found: dict[str, list[Panel]] = {}
-    for trade in test.trades:
+    for trade in test.file.trade:
         for title, points in groups:
             named = zip(_labels(test), points, strict=True)
             regions = [
@@ -273,7 +265,7 @@ def _curves(test: Test, folder: Path, groups: Sequence[Group]) -> Iterator[Panel
     delays = tables.read_first(folder, ids, "delay")
     rates = tables.read_first(folder, ids, "class")
     labels, share = _labels(test), QUANTILES.tolist()
-    for trade in test.trades:
+    for trade in test.file.trade:
         for title, points in groups:
             waits = [_delays(delays.get(point.id), trade) for point in points]
             if all(each is None for each in waits):
@@ -322,9 +314,9 @@ def _rates(table: Samples, trade: Trade, warmup: float) -> list[float]:
 
 def _course(test: Test, folder: Path) -> list[Panel]:
     """Queue and goodput over time of the first run, where conditions change."""
-    if test.evolution is None:
+    if test.file.evolution is None:
         return []
-    step = test.study.axes[0].labels.index(test.evolution)
+    step = test.study.axes[0].labels.index(test.file.evolution)
     queues, rates = [], []
     points = [point for point in test.study.points if point.steps[0] == step]
     for label, point in zip(_labels(test), points, strict=True):
@@ -332,7 +324,7 @@ def _course(test: Test, folder: Path) -> list[Panel]:
             pl.col("link") == _links(test)[0]
         )
         class_ = tables.read_one(folder, point.id, 1, "class").filter(
-            pl.col("class") == test.trades[0].class_
+            pl.col("class") == test.file.trade[0].class_
         )
         time = short(queue["time_s"].to_list())
         packets = short(queue["mean_packets"].to_list())
@@ -348,7 +340,7 @@ def _course(test: Test, folder: Path) -> list[Panel]:
 def _shares(test: Test, settings: Sequence[Setting]) -> Iterator[Panel]:
     """Each ratio over the settings, with its intervals."""
     steps = [setting.steps for setting in settings]
-    for number, ratio in enumerate(test.ratios):
+    for number, ratio in enumerate(test.file.ratio):
         rows = [setting.blocks[-1][1][number].cells for setting in settings]
         series = []
         for label, cells in zip(_labels(test), zip(*rows, strict=True), strict=True):

@@ -19,9 +19,6 @@ def read(folder: Path) -> tuple[StudyData, dict[str, Samples]]:
     """The results in a test's folder, and the measures of every point, by its id.
 
     They are plain lists: there are thousands of small sums to take, and few numbers in each.
-
-    Raises:
-        ScenarioError: the test has not been run.
     """
     data = sweep.results(folder)
     whole = data.runs.partition_by("point", as_dict=True)

@@ -55,18 +55,7 @@ class Report:
 
 
 def write(suite: Suite, report: Report, folder: Path, command: str, cpu_seconds: float) -> Path:
-    """Write `report.html`, `summary.md` with its images and, of some kinds, `results.json`.
-
-    Args:
-        suite: what was run.
-        report: what it came to.
-        folder: where to write.
-        command: the command line.
-        cpu_seconds: processor time that the runs took.
-
-    Returns:
-        The report.
-    """
+    """Write `report.html`, `summary.md` with its images and, of some kinds, `results.json`."""
     study = suite.tests[0].study
     told = Text(
         f"`{command}`, forebay {_engine.version}: {report.runs} runs, {study.most} of "
@@ -140,7 +129,7 @@ KEPT = (
 
 def heading(test: Test) -> str:
     """The heading of a test."""
-    return f"{test.section} {test.title}"
+    return f"{test.file.section} {test.file.title}"
 
 
 def with_unit(of: Score | Check) -> str:
@@ -161,17 +150,9 @@ class Number:
 def overview(
     suite: Suite, title: str, what: str, lines: Iterable[tuple[Test, str, str, Row]], last: Row
 ) -> Table:
-    """What everything that is compared comes to at a glance.
-
-    Args:
-        suite: the suite.
-        title: of the table.
-        what: a line is about.
-        lines: test, section, words and cells of each.
-        last: the cells of the last line, whose first is its words.
-    """
+    """What everything that is compared comes to at a glance."""
     rows: list[Row] = [
-        [Md(f"[{section}](#{anchor(heading(test))})"), Cell(f"{test.title}: {words}"), *cells]
+        [Md(f"[{section}](#{anchor(heading(test))})"), Cell(f"{test.file.title}: {words}"), *cells]
         for test, section, words, cells in lines
     ]
     columns = ["Section", what, *suite.compared]
@@ -181,15 +162,7 @@ def overview(
 def section(
     suite: Suite, test: Test, told: Sequence[Block], heads: Sequence[str], numbers: Sequence[Number]
 ) -> Section:
-    """A test: what is told of it, a panel a number, and all numbers.
-
-    Args:
-        suite: the suite.
-        test: the test.
-        told: before the figure.
-        heads: headings of the cells.
-        numbers: what was measured.
-    """
+    """A test: what is told of it, a panel a number, and all numbers."""
     panels: list[Panel] = []
     rows: list[Row | Group] = []
     for each in numbers:
@@ -198,9 +171,16 @@ def section(
         rows.append(Group(each.title))
         for at, (setting, cells, _) in enumerate(each.rows, 1):
             rows.append([f"{at} {setting}".rstrip(), *cells])
-    table = Table(["Setting", *heads], rows, f"Numbers of {test.title}")
-    figure = Figure(panels, test.title, image(suite.name, test.name))
+    table = Table(["Setting", *heads], rows, f"Numbers of {test.file.title}")
+    figure = Figure(panels, test.file.title, image(suite.name, test.name))
     return Section(heading(test), [*told, figure, Fold("Numbers", [table])])
+
+
+def held(made_for: Mapping[str, Any]) -> str:
+    """What a folder holds in words, by what it was made for."""
+    which = "quick" if made_for["quick"] else "full"
+    tested = made_for.get("disciplines") or made_for.get("controls") or [made_for["control"]]
+    return f"{which} results of {made_for['suite']} for {', '.join(tested)}"
 
 
 def kept(suite: Suite, **found: Any) -> dict[str, Any]:

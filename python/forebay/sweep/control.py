@@ -113,12 +113,7 @@ class _Todo:
         ]
 
     def note(self, ended: Sequence[tuple[Task, Record]]) -> None:
-        """Keep finished runs.
-
-        Raises:
-            ScenarioError: a measure that was asked for does not exist.
-            OSError: they could not be kept.
-        """
+        """Keep finished runs."""
         records = [record for _, record in ended]
         self._store.append(records)
         for record in records:

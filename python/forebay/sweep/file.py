@@ -38,11 +38,7 @@ class Range(Table):
 
     @property
     def values(self) -> list[Any]:
-        """The values, each as a scenario writes it, to six digits.
-
-        Raises:
-            ValueError: the fields do not fit each other.
-        """
+        """The values, each as a scenario writes it, to six digits."""
         first, last = quantity(self.from_), quantity(self.to)
         if first is None or last is None or first.unit != last.unit:
             raise ValueError("from and to must be numbers in the same unit")
@@ -108,11 +104,7 @@ class AxisTable(Table):
         return self
 
     def axis(self) -> Axis:
-        """The axis that the table describes.
-
-        Raises:
-            ValueError: the fields do not fit each other.
-        """
+        """The axis that the table describes."""
         if (self.path is None) == (self.paths is None):
             raise ValueError(
                 'give path = "link[0].rate" with values or range, '

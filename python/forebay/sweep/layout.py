@@ -51,11 +51,7 @@ class Layout:
 
     @classmethod
     def read(cls, folder: Path) -> Layout:
-        """The layout of a study that was begun.
-
-        Raises:
-            ScenarioError: the folder is not a study's, or its format is another.
-        """
+        """The layout of a study that was begun."""
         try:
             found = json.loads(_disk.read_if_any(folder / "study.json") or "")
             version = found["forebay study"]

@@ -75,16 +75,7 @@ class Shown:
 
 
 def write(data: StudyData, path: str | Path | None = None) -> Path:
-    """Write the report of a study.
-
-    Args:
-        data: its results, complete or not.
-        path: where; `report.html` in the study's folder unless given.
-
-    Raises:
-        ScenarioError: there is no finished run yet.
-        OSError: it cannot be written, or is another file of the study's folder.
-    """
+    """Write the report of a study."""
     path = data.folder / "report.html" if path is None else Path(path)
     _disk.check_output(path, [each for each in data.folder.iterdir() if each.suffix != ".html"])
     _disk.write(path, render(data))
@@ -92,11 +83,7 @@ def write(data: StudyData, path: str | Path | None = None) -> Path:
 
 
 def render(data: StudyData) -> str:
-    """The report of a study as HTML, with everything it needs inside.
-
-    Raises:
-        ScenarioError: there is no finished run yet.
-    """
+    """The report of a study as HTML, with everything it needs inside."""
     return html.render(page(data))
 
 

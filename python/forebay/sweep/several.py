@@ -34,11 +34,6 @@ def run(
         jobs: runs at a time; one a core unless given.
         tell: called about ten times a second.
         replications: runs of each point, from the first, whose tables are kept; all unless given.
-
-    Raises:
-        ScenarioError: a study that could not run, or not in its folder.
-        OSError: results could not be kept.
-        KeyboardInterrupt: interrupted; every finished run is kept.
     """
     weights = {name: _weight(study) for name, study in studies.items()}
     whole, done = sum(weights.values()), 0.0

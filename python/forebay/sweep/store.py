@@ -83,21 +83,13 @@ class Store:
             yield record.id, record.replication, None if isinstance(value, str) else value
 
     def append(self, records: Sequence[Record]) -> None:
-        """Keep finished runs.
-
-        Raises:
-            OSError: they could not be written, such as on a full disk; what had been kept stays.
-        """
+        """Keep finished runs."""
         self._journal.append(records)
         if len(self._journal.records) >= JOURNAL_RUNS:
             self._roll()
 
     def finish(self) -> None:
-        """Mark the study as complete and make its parts one, in order.
-
-        Raises:
-            OSError: it could not be written; what had been kept stays.
-        """
+        """Mark the study as complete and make its parts one, in order."""
         try:
             self._roll()
             names = parts(self.folder)
@@ -113,9 +105,6 @@ class Store:
         """Set damaged parts aside, in the folder `damaged`; their runs count as not run.
 
         What a crash tore of the journal has been cut off already.
-
-        Raises:
-            OSError: one cannot be moved.
         """
         for path in parts(self.folder):
             try:
@@ -127,11 +116,7 @@ class Store:
                 (self.folder / COMPLETE).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go of the folder; what was kept is safe from a power cut.
-
-        Raises:
-            OSError: it may not be safe.
-        """
+        """Let go of the folder; what was kept is safe from a power cut."""
         try:
             self._journal.close()
         finally:

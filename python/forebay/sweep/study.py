@@ -319,11 +319,7 @@ def read(
 
 
 def refuse_captures(changed: Scenario) -> None:
-    """Refuse a scenario that writes captures, which all of its runs would write to.
-
-    Raises:
-        ScenarioError: it writes one.
-    """
+    """Refuse a scenario that writes captures, which all of its runs would write to."""
     for link in changed.resolved()["links"]:
         if link["pcap"] is not None:
             raise ScenarioError(

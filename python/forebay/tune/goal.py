@@ -68,11 +68,7 @@ class Goal:
         return first > second if self.maximize else first < second
 
     def check(self, measured: Collection[str]) -> None:
-        """Check that a run measures all that it asks for.
-
-        Raises:
-            ScenarioError: one it does not; the nearest are named.
-        """
+        """Check that a run measures all that it asks for."""
         for key in self.keys:
             if key not in measured:
                 near = difflib.get_close_matches(key, measured, n=3, cutoff=0.4)
@@ -90,11 +86,7 @@ _BOUND = re.compile(r"\s*(?P<key>.+?)\s*(?P<side><=|>=)\s*(?P<value>[^\s<>=]+)\s
 
 
 def read_bound(text: str) -> Bound:
-    """A bound from `KEY <= VALUE` or `KEY >= VALUE`; a value may be in percent.
-
-    Raises:
-        ScenarioError: it is written otherwise.
-    """
+    """A bound from `KEY <= VALUE` or `KEY >= VALUE`; a value may be in percent."""
     match = _BOUND.fullmatch(text)
     if match is not None:
         value = match["value"]
@@ -111,11 +103,7 @@ def read_bound(text: str) -> Bound:
 
 
 def read_goal(maximize: str | None, minimize: str | None, bounds: Sequence[str]) -> Goal:
-    """A goal from what the command line or the scenario says.
-
-    Raises:
-        ScenarioError: not exactly one measure to make large or small, or a bound that is not one.
-    """
+    """A goal from what the command line or the scenario says."""
     if (maximize is None) == (minimize is None):
         raise ScenarioError(
             "give one of --maximize KEY and --minimize KEY, such as --maximize "

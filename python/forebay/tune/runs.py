@@ -22,12 +22,7 @@ class Runs:
     """Runs of variations of one scenario, each run once and kept."""
 
     def __init__(self, base: Scenario, folder: Path, jobs: int | None = None) -> None:
-        """Open a folder, new or begun earlier; `close` it at the end.
-
-        Raises:
-            ScenarioError: it holds something else, or another command holds it.
-            OSError: it cannot be written.
-        """
+        """Open a folder, new or begun earlier; `close` it at the end."""
         self._base = base.without("seed")
         self._jobs = jobs
         self._ids: dict[Scenario, str] = {}
@@ -50,30 +45,18 @@ class Runs:
         self.close()
 
     def close(self) -> None:
-        """Let go of the folder; what was kept is safe from a power cut.
-
-        Raises:
-            OSError: it may not be safe.
-        """
+        """Let go of the folder; what was kept is safe from a power cut."""
         try:
             self._journal.close()
         finally:
             unlock(self._lock)
 
     def check(self, change: Change) -> None:
-        """Check that the changed scenario can run.
-
-        Raises:
-            ScenarioError: it cannot, and why.
-        """
+        """Check that the changed scenario can run."""
         self._id(change)
 
     def effective(self, change: Change) -> dict[str, object]:
-        """The changed scenario with every default filled in.
-
-        Raises:
-            ScenarioError: anything in it that could not run.
-        """
+        """The changed scenario with every default filled in."""
         return change.of(self._base).effective()
 
     def measures(
@@ -81,16 +64,7 @@ class Runs:
         wanted: Sequence[tuple[Change, int]],
         progress: Callable[[int], None] = lambda _: None,
     ) -> list[dict[str, float | str]]:
-        """The measures of changed scenarios with seeds; what is not known yet is run and kept.
-
-        Args:
-            wanted: scenarios that can run, and seeds.
-            progress: called about ten times a second with the number of runs there are.
-
-        Raises:
-            OSError: a run could not be kept.
-            KeyboardInterrupt: interrupted; finished runs are kept.
-        """
+        """The measures of changed scenarios with seeds; what is not known yet is run and kept."""
         keys = [(self._id(change), seed) for change, seed in wanted]
         missing = {
             key: Task(*key, key[1], self._base, change)

@@ -168,17 +168,7 @@ class Outcome:
 
 
 def search(plan: Tuning, runs: Runs, progress: Callable[[Progress], None] | None = None) -> Outcome:
-    """Look for the best point, and judge the best candidates with fresh seeds.
-
-    Args:
-        plan: what is tuned.
-        runs: where finished runs are kept.
-        progress: called about ten times a second.
-
-    Raises:
-        ScenarioError: a measure that no run has, or no trial that could run.
-        KeyboardInterrupt: interrupted; every finished run is kept.
-    """
+    """Look for the best point, and judge the best candidates with fresh seeds."""
     return _Search(plan, runs, progress).outcome()
 
 

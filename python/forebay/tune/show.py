@@ -31,14 +31,7 @@ STANDINGS = {"holds": "holds", "open": "not sure", "fails": "fails"}
 def print_outcome(
     console: Console, outcome: Outcome, scenario: str, settings: Sequence[str] = ()
 ) -> None:
-    """Print the candidates, what stands beside them, and what to do with the best.
-
-    Args:
-        console: where.
-        outcome: what was found.
-        scenario: the scenario's file, as one types it.
-        settings: what was changed in it beforehand, as `--set` takes it.
-    """
+    """Print the candidates, what stands beside them, and what to do with the best."""
     plan = outcome.plan
     print_table(console, _table(outcome))
     ran = sum(tried.estimate is not None for tried in outcome.trials)

@@ -76,9 +76,6 @@ def read_parameter(text: str) -> Parameter:
     """A parameter from `PATH=LOW..HIGH`, `PATH=LOW..HIGH:log` or `PATH=A,B,C`.
 
     Whole numbers at both ends mean whole numbers between them.
-
-    Raises:
-        ScenarioError: it is written otherwise.
     """
     path, equals, given = (part.strip() for part in text.partition("="))
     if not equals or not path or not given:
@@ -117,11 +114,7 @@ def grid(parameter: Parameter) -> int:
 
 
 def check(parameters: Sequence[Parameter]) -> None:
-    """Check that there are parameters, each once.
-
-    Raises:
-        ScenarioError: there are none, or one is there twice.
-    """
+    """Check that there are parameters, each once."""
     if not parameters:
         raise ScenarioError(
             "there is nothing to tune: declare fields with --param PATH=LOW..HIGH, such as --param "

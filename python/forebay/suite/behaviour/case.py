@@ -71,12 +71,7 @@ class Case(_written.Table):
     """What is judged."""
 
     def run(self, rig: Rig) -> Outcome:
-        """What it comes to on one path.
-
-        Raises:
-            ScenarioError: the control tells nothing of its states, or the measure has no such name
-                or number.
-        """
+        """What it comes to on one path."""
         numbers: Numbers = {"title": rig.title, "rate": rig.rate, "rtt": rig.rtt}
         numbers |= self._measure(rig)
         told = {name: _told(value) for name, value in numbers.items()}
@@ -138,11 +133,7 @@ class Outcome:
 
 
 def read(file: Path) -> list[Case]:
-    """The cases in a file.
-
-    Raises:
-        ScenarioError: it is not as it should be.
-    """
+    """The cases in a file."""
     return _written.read(CaseFile, _written.load(file), file.name).case
 
 

@@ -19,17 +19,7 @@ COURSES = ("data in flight, BDP", "BBR.max_bw, bandwidths", "state, 0 to 6")
 
 
 def write(suite: Mapping[str, Any], found: Found, folder: Path, command: str) -> Path:
-    """Write `report.html`, `summary.md` with its image, and `results.json`.
-
-    Args:
-        suite: its name, title, citation, the control, and whether it is quick.
-        found: every case, and what it came to.
-        folder: where to write.
-        command: the command line.
-
-    Returns:
-        The report.
-    """
+    """Write `report.html`, `summary.md` with its image, and `results.json`."""
     spent = sum(each["cpu_seconds"] for _, each in found)
     held = f"{sum(holds(each) for _, each in found)} of {len(found)} cases hold"
     quick = " **A quick run: the first path of each case alone.**" if suite["quick"] else ""

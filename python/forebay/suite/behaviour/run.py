@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from forebay import _disk, _engine
 from forebay._engine import ScenarioError
 from forebay._runs.folder import claim
-from forebay.suite import candidates, catalogue
+from forebay.suite import candidates, catalogue, tables
 from forebay.suite.behaviour import case as cases
 from forebay.suite.behaviour import report
 from forebay.suite.behaviour.case import Case, Judged, Outcome
@@ -26,53 +26,32 @@ KEPT = "cases"
 
 def run(
     name: str,
+    head: catalogue.SuiteTable,
     controls: list[str] | None,
     folder: Path,
     *,
     quick: bool,
     command: str,
-    title: str,
-    citation: str,
     tell: Callable[[str, float], None] = lambda _text, _share: None,
 ) -> Path:
-    """Run the cases that a folder lacks, and write the report.
+    """Run the cases that a folder lacks, of one control, and write the report.
 
-    Args:
-        name: of the suite.
-        controls: the one control to test; BBRv3 unless given.
-        folder: results of each case, `report.html`, `summary.md` and `results.json`.
-        quick: the first path of each case alone.
-        command: the command line, for the report.
-        title: of the suite.
-        citation: what it follows.
-        tell: called when a case begins.
-
-    Returns:
-        The report.
-
-    Raises:
-        ScenarioError: the control is not known or tells nothing of its states, or the folder holds
-            something else.
-        OSError: results could not be kept; what had been kept stays.
-        KeyboardInterrupt: interrupted; every case that had ended is kept.
+    A quick run has the first path of each case alone.
     """
     chosen = candidates.named(controls) if controls is not None else [CONTROL]
     if len(chosen) != 1:
         raise ScenarioError(f"{name} tests one congestion control at a time; name one")
     [control] = chosen
-    claim(folder, "suite.json", {"suite": name, "quick": quick, "control": control}, _words)
+    claim(folder, "suite.json", {"suite": name, "quick": quick, "control": control}, tables.held)
     _disk.make_folder(folder / KEPT)
     every = cases.read(catalogue.HOME / name / "cases.toml")
     found = []
     for number, case in enumerate(every):
         tell(f"{case.number} {case.title}", number / len(every))
-        found.append(_case(case, control, folder / KEPT / f"{case.number:02}.json", quick))
-    return report.write(
-        {"name": name, "title": title, "citation": citation, "control": control, "quick": quick},
-        list(zip(every, found, strict=True)),
-        folder,
-        command,
-    )
+        kept = folder / KEPT / f"{case.number:02}.json"
+        found.append((case, _case(case, control, kept, quick)))
+    suite = {"name": name, "title": head.title, "citation": head.citation, "control": control}
+    return report.write(suite | {"quick": quick}, found, folder, command)
 
 
 def _case(case: Case, control: str, path: Path, quick: bool) -> dict[str, Any]:
@@ -103,9 +82,3 @@ def _outcome(case: Case, rig: Rig) -> Outcome:
         return Outcome(
             rig.title, [Judged("what the case begins with", str(error), "reached", holds=False)]
         )
-
-
-def _words(held: Mapping[str, Any]) -> str:
-    return (
-        f"{'quick' if held['quick'] else 'full'} results of {held['suite']} for {held['control']}"
-    )

@@ -171,7 +171,7 @@ def _verdict(line: Line, name: str) -> Cell:
 
 def _test(suite: Suite, outcome: Outcome) -> Section:
     test = outcome.test
-    told = [Text(Md(test.about)), Bullets([_asks(line.check) for line in outcome.lines])]
+    told = [Text(Md(test.file.about)), Bullets([_asks(line.check) for line in outcome.lines])]
     numbers = [_number(line, suite.compared) for line in outcome.lines]
     return tables.section(suite, test, told, ["Allowed", *suite.compared], numbers)
 

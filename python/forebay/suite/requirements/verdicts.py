@@ -98,20 +98,12 @@ class Outcome:
     lines: tuple[Line, ...]
 
 
-def collect(suite: Suite, folder: Path) -> list[Outcome]:
-    """The outcome of every test.
-
-    Raises:
-        ScenarioError: a test has not been run, or a check names a measure that there is not.
-    """
-    return [_outcome(test, folder / test.name) for test in suite.tests]
-
-
-def _outcome(test: Test, folder: Path) -> Outcome:
+def outcome(_: Suite, test: Test, folder: Path) -> Outcome:
+    """What a test came to, whose results are in a folder."""
     data, measured = runs.read(folder)
     at = {(point.steps, point.discipline): point for point in test.study.points}
     lines = []
-    for check in test.checks:
+    for check in test.file.check:
         for measure in filter(None, (check.of, check.over, check.applies)):
             if measure not in data.measures:
                 near = _written.nearest(measure, list(data.measures))
@@ -136,15 +128,7 @@ def _outcome(test: Test, folder: Path) -> Outcome:
 def judged(
     test: Test, check: Check, point: Point, measured: Samples, base: Samples | None = None
 ) -> Found:
-    """A check at one point.
-
-    Args:
-        test: its test.
-        check: what is asked.
-        point: where.
-        measured: the point's measures.
-        base: those of the point that it is divided by.
-    """
+    """A check at one point."""
     scenario = test.study.scenario_of(point)
     values = _values(test, check, scenario, measured)
     if base is not None:
