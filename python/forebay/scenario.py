@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -410,21 +411,14 @@ def to_toml(document: dict[str, Any]) -> str:
     return tomli_w.dumps(_without_null(document))
 
 
-class named:  # noqa: N801 - a context manager, used like a function
-    """Let every `ScenarioError` inside start with the scenario's name."""
-
-    def __init__(self, scenario: Scenario, place: str = "") -> None:
-        """Prefix errors with the name of `scenario` and with `place` in it."""
-        self._prefix = f"{scenario.name}: {place}"
-        self._name = f"{scenario.name}: "
-
-    def __enter__(self) -> None:
-        """Nothing to prepare."""
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        """Prefix the error, if there is one."""
-        if isinstance(error, ScenarioError):
-            raise ScenarioError(self._prefix + str(error).removeprefix(self._name)) from None
+@contextmanager
+def named(scenario: Scenario, place: str = "") -> Iterator[None]:
+    """Let every `ScenarioError` inside start with the scenario's name and with `place` in it."""
+    try:
+        yield
+    except ScenarioError as error:
+        name = f"{scenario.name}: "
+        raise ScenarioError(f"{name}{place}{str(error).removeprefix(name)}") from None
 
 
 def value_of(text: str) -> Any:

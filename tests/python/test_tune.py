@@ -14,6 +14,7 @@ from forebay import Progress, ScenarioError, load
 from forebay._cli import app
 from forebay._relative import relative
 from forebay._runs.journal import read_journal
+from forebay.judge import Standing
 from forebay.tune import Outcome, tune
 from forebay.tune.goal import Estimate, Goal, read_bound, read_goal
 from forebay.tune.search import Tried, Tuning
@@ -51,7 +52,7 @@ def test_a_bound_is_kept_by_what_is_chosen(scenario: Path, tmp_path: Path) -> No
     # 60 packets of 1500 B at 5 Mb/s are 144 ms: the bound binds, and well below the room's end.
     [written] = outcome.beside
     assert written.estimate is not None
-    assert written.estimate.standing(outcome.plan.goal) == "fails"
+    assert written.estimate.standing(outcome.plan.goal) is Standing.OUTSIDE
     found = json.loads((tmp_path / "out" / "results.json").read_text())
     assert found["best"]["values"] == {"link.up.queue.limit": outcome.best.values[0]}
     assert (tmp_path / "out" / "pareto.png").stat().st_size > 10_000
@@ -199,13 +200,13 @@ def test_bounds_and_where_intervals_lie() -> None:
     assert (bound.key, bound.at_most, bound.value) == ("classes.p1.loss", True, 0.001)
     goal = read_goal("g", None, ["x <= 1", "y >= 2"])
 
-    def standing(x: list[float], y: list[float | None]) -> str:
+    def standing(x: list[float], y: list[float | None]) -> Standing:
         return Estimate({"x": x, "y": y, "g": [0.0]}).standing(goal)
 
-    assert standing([0.5, 0.6, 0.5], [3.0, 3.0, 3.0]) == "holds"
-    assert standing([0.9, 1.05, 0.9], [3.0, 3.0, 3.0]) == "open"
-    assert standing([0.5, 0.6, 0.5], [1.0, 1.0, 1.1]) == "fails"
-    assert standing([0.5, 0.6, 0.5], [None, None, None]) == "fails"
+    assert standing([0.5, 0.6, 0.5], [3.0, 3.0, 3.0]) is Standing.INSIDE
+    assert standing([0.9, 1.05, 0.9], [3.0, 3.0, 3.0]) is Standing.OPEN
+    assert standing([0.5, 0.6, 0.5], [1.0, 1.0, 1.1]) is Standing.OUTSIDE
+    assert standing([0.5, 0.6, 0.5], [None, None, None]) is Standing.OUTSIDE
     with pytest.raises(ScenarioError, match="one of"):
         read_goal("a", "b", [])
 

@@ -9,11 +9,13 @@ import os
 import socket
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from io import FileIO
 from pathlib import Path
 from typing import Any
+
+from typing_extensions import Self
 
 from forebay import _disk
 from forebay._engine import ScenarioError
@@ -92,6 +94,40 @@ class Journal:
     def _sync(self) -> None:
         os.fsync(self._file.fileno())
         self._synced = time.monotonic()
+
+
+class Kept:
+    """A folder of finished runs, held by the one command that writes to it until it is closed.
+
+    What cannot be written is an `OSError` with the remedy; what had been kept stays.
+    """
+
+    def __init__(self, folder: Path, check: Callable[[], None] = lambda: None) -> None:
+        """Open a folder that is there, and `check` it once nobody else writes to it.
+
+        Raises:
+            ScenarioError: another command holds it.
+            OSError: it cannot be written.
+        """
+        self.folder = folder
+        self._lock = locked(folder)
+        try:
+            check()
+            self._journal = Journal(folder)
+        except BaseException:
+            unlock(self._lock)
+            raise
+
+    def __enter__(self) -> Self:
+        """Nothing to prepare."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of the folder; what was kept is safe from a power cut."""
+        try:
+            self._journal.close()
+        finally:
+            unlock(self._lock)
 
 
 def line_of(record: Record) -> bytes:

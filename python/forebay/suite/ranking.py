@@ -6,13 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from forebay.measures import ABSENT
-from forebay.report.page import (
-    Cell,
-    Md,
-    Section,
-    Table,
-    Text,
-)
+from forebay.report.page import Cell, Md, Section, Table, Text
 from forebay.suite import tables
 from forebay.suite.catalogue import Suite
 from forebay.suite.league import Line, Outcome

@@ -25,7 +25,7 @@ import polars as pl
 from forebay import _disk, _engine
 from forebay._engine import ScenarioError
 from forebay._runs.frames import parquet
-from forebay._runs.journal import Journal, going_on, locked, unlock
+from forebay._runs.journal import Kept, going_on
 from forebay._runs.task import Record
 from forebay.sweep.layout import (
     COMPLETE,
@@ -44,28 +44,21 @@ COMPACT_UP_TO = 1_000_000
 """Runs up to which a complete study becomes a single part, for which all are held in memory."""
 
 
-class Store:
+class Store(Kept):
     """The folder of a study, held by the one sweep that writes to it."""
 
     def __init__(self, study: Study, folder: Path) -> None:
-        """Open a folder, new or begun earlier; `close` it at the end.
+        """Open a folder, new or begun earlier.
 
         Raises:
             ScenarioError: another sweep holds it, or it holds something else than this study.
             OSError: it cannot be written.
         """
-        self.folder = folder
         self._layout = Layout.of(study)
         check_folder(folder)
         _disk.make_folder(folder, follow=True)
         _disk.make_folder(folder / "runs")
-        self._lock = locked(folder)
-        try:
-            self._claim()
-            self._journal = Journal(folder)
-        except BaseException:
-            unlock(self._lock)
-            raise
+        super().__init__(folder, lambda: self._claim(folder))
 
     def finished(self, key: str | None = None) -> Iterator[tuple[str, int, float | None]]:
         """Every run that is there: its point, its replication and one of its measures.
@@ -115,44 +108,29 @@ class Store:
                 path.rename(aside / path.name)
                 (self.folder / COMPLETE).unlink(missing_ok=True)
 
-    def close(self) -> None:
-        """Let go of the folder; what was kept is safe from a power cut."""
-        try:
-            self._journal.close()
-        finally:
-            unlock(self._lock)
-
-    def __enter__(self) -> Store:
-        """Nothing to prepare."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Let go of the folder."""
-        self.close()
-
-    def _claim(self) -> None:
+    def _claim(self, folder: Path) -> None:
         """Write the manifest, or check that the folder's is this study's."""
-        path = self.folder / "study.json"
+        path = folder / "study.json"
         if _disk.read_if_any(path) is None:
             text = json.dumps(self._layout.manifest, indent=1, ensure_ascii=False)
             _disk.write(path, f"{text}\n")
             return
-        found = Layout.read(self.folder)
+        found = Layout.read(folder)
         if found.manifest["version"] != _engine.version:
             raise ScenarioError(
-                f"{self.folder}: was begun with forebay {found.manifest['version']}, and this is "
+                f"{folder}: was begun with forebay {found.manifest['version']}, and this is "
                 f"{_engine.version}, whose numbers may differ; finish it with that version, or "
                 "give another folder with --out"
             )
         if found.manifest["hash"] != self._layout.manifest["hash"]:
             fields = ", ".join(differing(found.study, self._layout.study))
             raise ScenarioError(
-                f"{self.folder}: holds results of another study, which differs in: {fields}. "
+                f"{folder}: holds results of another study, which differs in: {fields}. "
                 "Restore the study, or give another folder with --out"
             )
         if found.manifest["points"] != self._layout.manifest["points"]:
             raise ScenarioError(
-                f"{self.folder}: its points have changed though the study has not: a file that the "
+                f"{folder}: its points have changed though the study has not: a file that the "
                 "scenario reads, or a default of the engine, has; give another folder with --out"
             )
 

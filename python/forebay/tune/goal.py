@@ -6,14 +6,11 @@ import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from forebay import stats
 from forebay._engine import ScenarioError
+from forebay.judge import Bounds, Judgement, Standing, worst
 from forebay.stats import Interval
-
-Standing = Literal["holds", "open", "fails"]
-"""Whether an interval lies within a bound, on either side of it, or beyond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +35,8 @@ class Bound:
 
     def standing(self, found: Interval) -> Standing:
         """Where an interval lies."""
-        if found.low is None or found.high is None:
-            return "open"
-        ends = [self.excess(found.low), self.excess(found.high)]
-        if max(ends) <= 0:
-            return "holds"
-        return "fails" if min(ends) > 0 else "open"
+        bounds = Bounds(high=self.value) if self.at_most else Bounds(low=self.value)
+        return Judgement(found, bounds).standing
 
     def __str__(self) -> str:
         """As it is written on the command line."""
@@ -141,11 +134,9 @@ class Estimate:
 
     def standing(self, goal: Goal) -> Standing:
         """Whether all bounds hold: the worst of their standings."""
-        standings: list[Standing] = []
-        for bound in goal.bounds:
-            found = self.interval(bound.key)
-            standings.append("fails" if found is None else bound.standing(found))
-        return max(standings, key=("holds", "open", "fails").index, default="holds")
+        found = [(bound, self.interval(bound.key)) for bound in goal.bounds]
+        standings = [Standing.OUTSIDE if it is None else bound.standing(it) for bound, it in found]
+        return worst(standings or [Standing.INSIDE])
 
 
 UNMEASURED = 1e9

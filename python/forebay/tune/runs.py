@@ -11,45 +11,24 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from forebay._runs.folder import claim
-from forebay._runs.journal import Journal, locked, unlock
+from forebay._runs.journal import Kept
 from forebay._runs.service import run_all
 from forebay._runs.task import Change, Record, Task, record_of
 from forebay.scenario import Scenario
 from forebay.sweep.study import refuse_captures
 
 
-class Runs:
+class Runs(Kept):
     """Runs of variations of one scenario, each run once and kept."""
 
     def __init__(self, base: Scenario, folder: Path, jobs: int | None = None) -> None:
-        """Open a folder, new or begun earlier; `close` it at the end."""
+        """Open a folder, new or begun earlier."""
         self._base = base.without("seed")
         self._jobs = jobs
         self._ids: dict[Scenario, str] = {}
-        self.folder = folder
         claim(folder, "tune.json", {"forebay tune": 2}, lambda _: "runs of another forebay tune")
-        self._lock = locked(folder)
-        try:
-            self._journal = Journal(folder)
-        except BaseException:
-            unlock(self._lock)
-            raise
+        super().__init__(folder)
         self._known = {(each.id, each.replication): each for each in self._journal.records}
-
-    def __enter__(self) -> Runs:
-        """Nothing to prepare."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Let go of the folder."""
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the folder; what was kept is safe from a power cut."""
-        try:
-            self._journal.close()
-        finally:
-            unlock(self._lock)
 
     def check(self, change: Change) -> None:
         """Check that the changed scenario can run."""

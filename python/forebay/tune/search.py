@@ -17,6 +17,7 @@ kept, so a search that was stopped retraces its steps and goes on.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ import polars as pl
 from forebay import _relative, stats
 from forebay._engine import ScenarioError
 from forebay._runs import Change, Progress
+from forebay.judge import Standing
 from forebay.scenario import Scenario, lookup
 from forebay.tune.goal import UNMEASURED, Estimate, Goal
 from forebay.tune.runs import Runs
@@ -92,6 +94,11 @@ class Tried:
     refusal: str = ""
     """Why it could not."""
 
+    def mean(self, key: str) -> float:
+        """Mean of a measure; not a number if there is none."""
+        found = None if self.estimate is None else self.estimate.interval(key)
+        return math.nan if found is None else found.mean
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -135,7 +142,7 @@ class Outcome:
         others = [
             each
             for each in (*self.candidates, *self.beside)
-            if each is not best and self._standing(each) == "holds"
+            if each is not best and self._holds(each)
         ]
         if best is None or best.estimate is None or not others:
             return ()
@@ -151,20 +158,17 @@ class Outcome:
         return tuple(found)
 
     def _best_of(self, many: Sequence[Tried]) -> Tried | None:
-        best: Tried | None = None
+        best, key = None, self.plan.goal.key
         for each in many:
-            if self._standing(each) == "holds" and (
-                best is None or self.plan.goal.better(self._mean(each), self._mean(best))
+            if self._holds(each) and (
+                best is None or self.plan.goal.better(each.mean(key), best.mean(key))
             ):
                 best = each
         return best
 
-    def _standing(self, tried: Tried) -> str:
-        return "fails" if tried.estimate is None else tried.estimate.standing(self.plan.goal)
-
-    def _mean(self, tried: Tried) -> float:
-        found = None if tried.estimate is None else tried.estimate.interval(self.plan.goal.key)
-        return float("nan") if found is None else found.mean
+    def _holds(self, tried: Tried) -> bool:
+        estimate = tried.estimate
+        return estimate is not None and estimate.standing(self.plan.goal) is Standing.INSIDE
 
 
 def search(plan: Tuning, runs: Runs, progress: Callable[[Progress], None] | None = None) -> Outcome:

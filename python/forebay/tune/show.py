@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Sequence
@@ -13,19 +14,22 @@ from rich.console import Console
 from rich.markup import escape
 
 from forebay import _engine, stats
+from forebay.judge import Standing
 from forebay.measures import ABSENT
 from forebay.report import chart
 from forebay.report.page import Cell, Row, Table
-from forebay.report.panel import Panel, Series, Style
+from forebay.report.panel import Panel, Series
 from forebay.report.table import number
 from forebay.report.terminal import print_table
 from forebay.stats import Interval
-from forebay.tune.goal import Bound, Estimate
+from forebay.tune.goal import Bound
 from forebay.tune.search import Outcome, Tried
 from forebay.tune.space import Parameter
 
-STANDINGS = {"holds": "holds", "open": "not sure", "fails": "fails"}
-"""What becomes of the bounds, in words."""
+STANDINGS = {Standing.INSIDE: "holds", Standing.OPEN: "open", Standing.OUTSIDE: "fails"}
+"""What becomes of the bounds, as plain values."""
+WORDS = STANDINGS | {Standing.OPEN: "not sure"}
+"""The same in words."""
 
 
 def print_outcome(
@@ -101,7 +105,7 @@ def _table(outcome: Outcome) -> Table:
         cells = [*map(str, tried.values)] or ["" for _ in plan.parameters]
         cells += [_number(tried.estimate.interval(key), scale) for key, scale in scales.items()]
         if goal.bounds:
-            cells.append(STANDINGS[tried.estimate.standing(goal)])
+            cells.append(WORDS[tried.estimate.standing(goal)])
         mark = "* " if tried is outcome.best else "= " if tried in outcome.equals else "  "
         name = Cell(f"{mark}{tried.label}", mark="best" if tried is outcome.best else "")
         rows.append([name, *cells])
@@ -121,7 +125,7 @@ def plain(outcome: Outcome, command: str) -> dict[str, Any]:
         if tried.estimate is None:
             return found | {"refusal": tried.refusal}
         return found | {
-            "bounds": tried.estimate.standing(plan.goal),
+            "bounds": STANDINGS[tried.estimate.standing(plan.goal)],
             "measures": {
                 key: _ends(tried.estimate.interval(key)) for key in tried.estimate.samples
             },
@@ -180,17 +184,17 @@ def _trade(outcome: Outcome, bound: Bound) -> Panel:
     tried = [
         each
         for each in outcome.trials
-        if each.estimate is not None and None not in _both(each.estimate, bound.key, goal.key)
+        if not math.isnan(each.mean(bound.key) + each.mean(goal.key))
     ]
     shown = [*outcome.candidates, *outcome.beside]
-    every = [_mean(each, bound.key) for each in (*tried, *shown)]
+    every = [each.mean(bound.key) for each in (*tried, *shown)]
     above = [value for value in (*every, bound.value) if value > 0]
     spread = len(above) > 1 and max(above) > 20 * min(above) and min(every) >= 0
     # No place for zero on a logarithmic axis but its left end.
     least = min(above) / 2 if spread else 0.0
 
     def x_of(each: Tried) -> float:
-        return max(_mean(each, bound.key), least) if spread else _mean(each, bound.key)
+        return max(each.mean(bound.key), least) if spread else each.mean(bound.key)
 
     front = _front(outcome, tried, bound)
     series = [_points("trials", [x_of(each) for each in tried], tried, goal.key)]
@@ -198,7 +202,7 @@ def _trade(outcome: Outcome, bound: Bound) -> Panel:
         Series(
             "Pareto front of the trials",
             [x_of(each) for each in front],
-            [_mean(each, goal.key) for each in front],
+            [each.mean(goal.key) for each in front],
             style="line",
         )
     )
@@ -224,37 +228,27 @@ def _front(outcome: Outcome, tried: Sequence[Tried], bound: Bound) -> list[Tried
     order = sorted(
         tried,
         key=lambda each: (
-            bound.excess(_mean(each, bound.key)),
-            -_mean(each, goal.key) if goal.maximize else _mean(each, goal.key),
+            bound.excess(each.mean(bound.key)),
+            -each.mean(goal.key) if goal.maximize else each.mean(goal.key),
         ),
     )
     front: list[Tried] = []
     for each in order:
-        if not front or goal.better(_mean(each, goal.key), _mean(front[-1], goal.key)):
+        if not front or goal.better(each.mean(goal.key), front[-1].mean(goal.key)):
             front.append(each)
     return front
 
 
 def _points(label: str, x: Sequence[float], many: Sequence[Tried], key: str) -> Series:
     found = [None if each.estimate is None else each.estimate.interval(key) for each in many]
-    style: Style = "points"
     return Series(
         label,
         list(x),
         [None if each is None else each.mean for each in found],
         [None if each is None else each.low for each in found] if label != "trials" else (),
         [None if each is None else each.high for each in found] if label != "trials" else (),
-        style=style,
+        style="points",
     )
-
-
-def _both(estimate: Estimate, first: str, second: str) -> tuple[Interval | None, Interval | None]:
-    return estimate.interval(first), estimate.interval(second)
-
-
-def _mean(tried: Tried, key: str) -> float:
-    found = None if tried.estimate is None else tried.estimate.interval(key)
-    return float("nan") if found is None else found.mean
 
 
 def _amount(value: Any, unit: str) -> float:

@@ -9,14 +9,7 @@ from typing import Any
 
 from forebay.judge import Bounds
 from forebay.measures import ABSENT
-from forebay.report.page import (
-    Bullets,
-    Cell,
-    Md,
-    Section,
-    Table,
-    Text,
-)
+from forebay.report.page import Bullets, Cell, Md, Section, Table, Text
 from forebay.suite import tables
 from forebay.suite.catalogue import Check, Suite
 from forebay.suite.requirements.verdicts import NOT_ASKED, NOT_JUDGED, Found, Line, Outcome
