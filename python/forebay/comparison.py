@@ -12,7 +12,7 @@ from forebay._engine import ScenarioError
 from forebay._runs import Result, Task, Tell, result_of, run_all
 from forebay._runs.result import ON_REQUEST, flattened
 from forebay.measures import GAIN, Measure, best_of
-from forebay.scenario import Queue, Scenario, labelled, named, plain
+from forebay.scenario import Queue, Scenario, labelled, named, plain, resolved_link
 
 if TYPE_CHECKING:
     import polars as pl
@@ -429,8 +429,7 @@ def variants_of(
 
 
 def _queue_of(scenario: Scenario, name: str) -> dict[str, Any]:
-    links = scenario.resolved()["links"]
-    queue: dict[str, Any] | None = next(each["queue"] for each in links if each["name"] == name)
+    queue: dict[str, Any] | None = resolved_link(scenario, name)["queue"]
     if queue is None:
         raise ScenarioError(f"{name} has no queue; write one in the scenario")
     return queue

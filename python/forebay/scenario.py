@@ -263,6 +263,12 @@ def _resolved(text: str, base: str) -> dict[str, Any]:
     return found
 
 
+def resolved_link(scenario: Scenario, name: str) -> dict[str, Any]:
+    """What `Scenario.resolved` says of the link that results call so."""
+    links: list[dict[str, Any]] = scenario.resolved()["links"]
+    return next(each for each in links if each["name"] == name)
+
+
 def plain(queue: Queue) -> tuple[dict[str, Any], str | None]:
     """A queue as a scenario writes it, and the plug-in that brings its kind, if it is a class."""
     table: dict[str, Any] = dict(queue) if isinstance(queue, Mapping) else {"kind": queue}

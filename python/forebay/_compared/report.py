@@ -30,7 +30,7 @@ from forebay.report.page import (
     plain,
 )
 from forebay.report.panel import Panel, Series
-from forebay.scenario import to_toml
+from forebay.scenario import resolved_link, to_toml
 
 _POINTS = 600
 """Most points of a curve over time, about one for each two pixels."""
@@ -298,6 +298,4 @@ def _configuration(effective: dict[str, Any]) -> str:
 
 def _queue_of(comparison: Comparison, variant: Variant) -> str:
     """The effective queue of the compared link as TOML."""
-    links = variant.scenario.resolved()["links"]
-    queue = next(link["queue"] for link in links if link["name"] == comparison.link)
-    return to_toml({"queue": queue})
+    return to_toml({"queue": resolved_link(variant.scenario, comparison.link)["queue"]})

@@ -7,7 +7,7 @@ scenario, `gate` the configuration of a gate. `docs/advice.md` explains all of i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from forebay.advice.criteria import Criterion, criteria_of, others_of
@@ -15,7 +15,7 @@ from forebay.advice.hints import UNFIT, Hint
 from forebay.advice.network import network_of
 from forebay.advice.pick import MOST, Ranking, rank
 from forebay.advice.seen import hints_after
-from forebay.advice.words import amount, grouped, listed, superlative, value
+from forebay.advice.words import amount, grouped, listed, superlative, value, verb
 
 if TYPE_CHECKING:
     from forebay.comparison import Comparison
@@ -67,19 +67,13 @@ class Advice:
 
     def plain(self) -> dict[str, Any]:
         """For programs; keys documented in `docs/summary.md`."""
-        return {
-            "pick": self.pick,
-            "verdict": self.verdict,
-            "headline": self.headline,
-            "why": self.why,
-            "judged": self.judged,
-            "replications": self.replications,
-            "price": list(self.price),
-            "findings": list(map(str, self.findings)),
-            "others": list(map(str, self.others)),
-            "hints": [hint.plain() for hint in self.hints],
-            "notes": list(self.notes),
-        }
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        for name, said in found.items():
+            if isinstance(said, tuple):
+                found[name] = [
+                    each.plain() if isinstance(each, Hint) else str(each) for each in said
+                ]
+        return found
 
 
 def advise(comparison: Comparison) -> Advice:
@@ -105,8 +99,8 @@ def advice_from(
     level: float,
 ) -> Advice:
     """Advice from what was measured."""
-    found = _Reading(tuple(criteria), tuple(labels), replications, level)
-    verdict, pick, headline, why, more = found.conclusion()
+    ranking = rank(criteria, labels, level) if len(labels) > 1 else None
+    verdict, pick, headline, why, more = _conclusion(criteria, ranking, replications)
     unfit = [label for label in labels if any(_unfit(hint, label) for hint in hints)]
     if unfit and len(labels) > 1:
         why += (
@@ -133,55 +127,48 @@ def _unfit(hint: Hint, label: str) -> bool:
     return hint.kind in UNFIT and any(change.discipline == label for change in hint.changes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """From criteria to a verdict."""
-
-    criteria: tuple[Criterion, ...]
-    labels: tuple[str, ...]
-    replications: int
-    level: float
-
-    def conclusion(self) -> tuple[Verdict, str | None, str, str, int | None]:
-        """Verdict, pick, headline, reasons, and replications that are needed."""
-        if len(self.labels) == 1:
-            return "none", None, "Nothing to choose from.", "Only one discipline was run.", None
-        ranking = rank(self.criteria, self.labels, self.level)
-        more = FEW if self.replications == 1 else ranking.needed
-        if not any(each.decided for each in self.criteria):
-            if ranking.open:
-                return "open", None, "Run more.", self._undecided(ranking), more
-            why = (
-                "In none of the deciding measures do these disciplines differ by more than chance "
-                "and by enough for a user to notice."
-            )
-            return "none", None, "Take the simplest.", why, None
-        pick = ranking.order[0]
-        why = _why(self.criteria, pick)
+def _conclusion(
+    criteria: Sequence[Criterion], ranking: Ranking | None, replications: int
+) -> tuple[Verdict, str | None, str, str, int | None]:
+    """Verdict, pick, headline, reasons, and replications that are needed."""
+    if ranking is None:
+        return "none", None, "Nothing to choose from.", "Only one discipline was run.", None
+    more = FEW if replications == 1 else ranking.needed
+    if not any(each.decided for each in criteria):
         if ranking.open:
-            why = f"{why} {self._undecided(ranking)}"
-            return "open", pick, f"Start with {pick}, and run more.", why, more
-        if ranking.equal:
-            why += (
-                f" On average over all measures {listed(ranking.equal)} "
-                f"{'comes' if len(ranking.equal) == 1 else 'come'} within 5 % of it: choose by the "
-                "class that matters most."
-            )
-            return "equal", pick, f"Start with {pick}.", why, None
-        return "clear", pick, f"Start with {pick}.", why, None
+            return "open", None, "Run more.", _undecided(ranking, replications), more
+        why = (
+            "In none of the deciding measures do these disciplines differ by more than chance and "
+            "by enough for a user to notice."
+        )
+        return "none", None, "Take the simplest.", why, None
+    pick = ranking.order[0]
+    why = _why(criteria, pick)
+    if ranking.open:
+        why = f"{why} {_undecided(ranking, replications)}"
+        return "open", pick, f"Start with {pick}, and run more.", why, more
+    if ranking.equal:
+        why += (
+            f" On average over all measures {listed(ranking.equal)} "
+            f"{verb(ranking.equal, 'comes', 'come')} within 5 % of it: choose by the class that "
+            "matters most."
+        )
+        return "equal", pick, f"Start with {pick}.", why, None
+    return "clear", pick, f"Start with {pick}.", why, None
 
-    def _undecided(self, ranking: Ranking) -> str:
-        if ranking.needed is None:
-            return f"One run cannot say how much of that is chance: run it with -r {FEW} or more."
-        much = (
-            f"that would take more than {MOST}, so choose for other reasons"
-            if ranking.needed > MOST
-            else f"about {ranking.needed} would (-r {ranking.needed})"
-        )
-        return (
-            f"Over all measures together {self.replications} replications cannot distinguish "
-            f"{ranking.order[0]} from {listed(ranking.open)}; {much}."
-        )
+
+def _undecided(ranking: Ranking, replications: int) -> str:
+    if ranking.needed is None:
+        return f"One run cannot say how much of that is chance: run it with -r {FEW} or more."
+    much = (
+        f"that would take more than {MOST}, so choose for other reasons"
+        if ranking.needed > MOST
+        else f"about {ranking.needed} would (-r {ranking.needed})"
+    )
+    return (
+        f"Over all measures together {replications} replications cannot distinguish "
+        f"{ranking.order[0]} from {listed(ranking.open)}; {much}."
+    )
 
 
 def _why(criteria: Sequence[Criterion], pick: str) -> str:

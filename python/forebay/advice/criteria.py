@@ -93,10 +93,10 @@ def criteria_of(comparison: Comparison, rtt_s: float) -> tuple[Criterion, ...]:
         for class_ in comparison.classes
         for measures in [_measures_of(comparison, class_)]
         for measure in measures
-        for samples in [_samples(comparison, class_, measure)]
+        for samples in [samples_of(comparison, class_, measure)]
     ]
     waits = {label: comparison.queue_samples(label, QUEUE_DELAY.key) for label in comparison.labels}
-    if _measured(waits):
+    if measured(waits):
         found.append(of_link(comparison.link, waits, rtt_s, comparison.level))
     return tuple(found)
 
@@ -113,7 +113,7 @@ def others_of(comparison: Comparison, criteria: Iterable[Criterion]) -> tuple[Cr
     """The measures that do not decide: goodput, delay and loss of each class, loss on the link."""
     judged = {(each.subject, each.measure.key) for each in criteria if not each.of_link}
     found = [
-        Criterion(class_, measure, 0.0, _samples(comparison, class_, measure), comparison.level)
+        Criterion(class_, measure, 0.0, samples_of(comparison, class_, measure), comparison.level)
         for class_ in comparison.classes
         for measure in (GOODPUT, TAIL_DELAY, LOSS)
         if (class_, measure.key) not in judged
@@ -122,7 +122,7 @@ def others_of(comparison: Comparison, criteria: Iterable[Criterion]) -> tuple[Cr
     found.append(
         Criterion(comparison.link, LOSS, 0.0, lost, comparison.level, of_link=True),
     )
-    return tuple(each for each in found if _measured(each.samples))
+    return tuple(each for each in found if measured(each.samples))
 
 
 def class_of(entry: Mapping[str, Any]) -> str:
@@ -131,26 +131,28 @@ def class_of(entry: Mapping[str, Any]) -> str:
 
 
 def _measures_of(comparison: Comparison, class_: str) -> tuple[Measure, ...]:
-    def measured(measure: Measure) -> bool:
-        return _measured(_samples(comparison, class_, measure))
+    def known(measure: Measure) -> bool:
+        return measured(samples_of(comparison, class_, measure))
 
     traffic = comparison.variants[0].effective["traffic"]
     entries = [entry for entry in traffic if class_of(entry) == class_]
-    if measured(MOS):
+    if known(MOS):
         return (MOS,)
     # A segment of a worse quality is complete sooner.
     if entries and all(entry["kind"] == "adaptive-video" for entry in entries):
         return (GOODPUT,)
-    if measured(COMPLETION):
+    if known(COMPLETION):
         return (COMPLETION,)
     if entries and all("tcp" in entry for entry in entries):
         return (GOODPUT,)
-    return tuple(measure for measure in (TAIL_DELAY, LOSS) if measured(measure))
+    return tuple(measure for measure in (TAIL_DELAY, LOSS) if known(measure))
 
 
-def _samples(comparison: Comparison, class_: str, measure: Measure) -> Samples:
+def samples_of(comparison: Comparison, class_: str, measure: Measure) -> Samples:
+    """A measure of a class under every discipline."""
     return {label: comparison.samples(label, class_, measure.key) for label in comparison.labels}
 
 
-def _measured(samples: Samples) -> bool:
+def measured(samples: Samples) -> bool:
+    """Whether any run has it."""
     return any(value is not None for values in samples.values() for value in values)

@@ -42,10 +42,12 @@ def configuration(comparison: Comparison, label: str) -> str:
     own = tables.get(comparison.link, {})
     name = comparison.link
     other = name.removesuffix("-reverse") if name.endswith("-reverse") else f"{name}-reverse"
+    whole = "the link's" if network.constant else "the lowest that the link has"
     lines = [
         f"# {label} on {name} of {comparison.scenario.name}.",
-        *_about_rate(network),
-        *_plugins(variant.scenario),
+        f"# The rate is {100 * BELOW:.0f} % of {whole}: the queue must stand here, not behind the "
+        "gate.",
+        *(f"plugins = {inline(files)}" for files in [variant.scenario.libraries()] if files),
         "",
         "[link]",
         *_direction(own, network, variant.queue),
@@ -88,20 +90,6 @@ def _links(scenario: Scenario) -> dict[str, Mapping[str, Any]]:
     except ScenarioError:
         return {}
     return {link["name"]: link for link in plan["links"]}
-
-
-def _about_rate(network: Network) -> Iterable[str]:
-    whole = "the link's" if network.constant else "the lowest that the link has"
-    yield (
-        f"# The rate is {100 * BELOW:.0f} % of {whole}: the queue must stand here, not behind the "
-        "gate."
-    )
-
-
-def _plugins(scenario: Scenario) -> Iterable[str]:
-    """The plug-ins, which a gate takes by their whole paths."""
-    if files := scenario.libraries():
-        yield f"plugins = {inline(files)}"
 
 
 def _direction(

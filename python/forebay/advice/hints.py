@@ -10,7 +10,7 @@ from typing import Any
 
 from forebay.advice.network import Entry, Network, bytes_of, number
 from forebay.advice.toml import inline
-from forebay.advice.words import listed
+from forebay.advice.words import listed, verb
 from forebay.scenario import Scenario, lookup
 
 FEWEST_ROUND_TRIPS = 100
@@ -51,18 +51,15 @@ class Hint:
     @property
     def remedy(self) -> str:
         """The lines to change; empty if no single value would do."""
-        own = [
-            f"{each.path} = {inline(each.value)}" for each in self.changes if not each.discipline
-        ]
+        by_place: dict[str | None, list[str]] = {}
+        for each in self.changes:
+            line = f"{each.path} = {inline(each.value)}"
+            by_place.setdefault(each.discipline, []).append(line)
+        own = by_place.pop(None, [])
         lines = [f"set {listed(own)}"] if own else []
         by_lines: dict[str, list[str]] = {}
-        of_disciplines: dict[str, list[str]] = {}
-        for each in self.changes:
-            if each.discipline:
-                line = f"{each.path} = {inline(each.value)}"
-                of_disciplines.setdefault(each.discipline, []).append(line)
-        for label, settings in of_disciplines.items():
-            by_lines.setdefault(", ".join(settings), []).append(label)
+        for label, settings in by_place.items():
+            by_lines.setdefault(", ".join(settings), []).append(str(label))
         lines += [f"give {listed(labels)} {settings}" for settings, labels in by_lines.items()]
         return "; ".join(lines)
 
@@ -217,7 +214,7 @@ def _hasty_pie(network: Network, disciplines: Sequence[Discipline]) -> Iterable[
     if low:
         yield Hint(
             "pie-for-short-rtt",
-            f"{_labels(low)} {'changes' if len(low) == 1 else 'change'} the drop probability every "
+            f"{_labels(low)} {verb(low, 'changes', 'change')} the drop probability every "
             f"{listed(_values(low, 't_update'))}, but senders react after a round trip of "
             f"{spoken(rtt)}. The probability overshoots, and the link is not fully used. PIE's "
             "gains are per update (RFC 8033, section 4.2), so fewer updates slow it down "
@@ -239,8 +236,9 @@ def _one_class(network: Network, disciplines: Sequence[Discipline]) -> Iterable[
         if len(used) != 1:
             continue
         text = (
-            f"{_labels(sorting)} {_serve(sorting)} classes differently, but all traffic on "
-            f"{network.link} is in one class, so {_they(sorting)} like one queue."
+            f"{_labels(sorting)} {verb(sorting, 'serves', 'serve')} classes differently, but all "
+            f"traffic on {network.link} is in one class, so "
+            f"{verb(sorting, 'it works', 'they work')} like one queue."
         )
         changes: tuple[Change, ...] = ()
         if reads == "class":
@@ -326,12 +324,11 @@ def _ecn(network: Network, disciplines: Sequence[Discipline]) -> Iterable[Hint]:
         )
     silent = [each for each in able if each.field("ecn")[1] is False]
     if speaking and silent:
-        own = len(silent) == 1
         yield Hint(
             "ecn-not-marked",
-            f"{listed(speaking)} {'uses' if len(speaking) == 1 else 'use'} ECN, but "
-            f"{_labels(silent)} {'does' if own else 'do'} not mark. "
-            f"{'It drops' if own else 'They drop'} packets instead.",
+            f"{listed(speaking)} {verb(speaking, 'uses', 'use')} ECN, but {_labels(silent)} "
+            f"{verb(silent, 'does', 'do')} not mark. "
+            f"{verb(silent, 'It drops', 'They drop')} packets instead.",
             tuple(Change(each.field("ecn")[0], True, each.label) for each in silent),
         )
 
@@ -368,8 +365,8 @@ def _open_loop(network: Network) -> Iterable[Hint]:
     if replayed:
         yield Hint(
             "replayed",
-            f"{listed(replayed)} {'is a' if len(replayed) == 1 else 'are'} replayed "
-            f"{'capture' if len(replayed) == 1 else 'captures'} (open loop): it sends what was "
+            f"{listed(replayed)} {verb(replayed, 'is a', 'are')} replayed "
+            f"{verb(replayed, 'capture', 'captures')} (open loop): it sends what was "
             "recorded, and does not slow down when the link is congested.",
         )
     if network.entries and not any(entry.reacts for entry in network.entries):
@@ -394,14 +391,6 @@ def _codepoints(entry: Entry) -> set[Any]:
 
 def _labels(disciplines: Sequence[Discipline]) -> str:
     return listed([each.label for each in disciplines])
-
-
-def _serve(disciplines: Sequence[Discipline]) -> str:
-    return "serves" if len(disciplines) == 1 else "serve"
-
-
-def _they(disciplines: Sequence[Discipline]) -> str:
-    return "it works" if len(disciplines) == 1 else "they work"
 
 
 def _values(disciplines: Sequence[Discipline], field: str) -> list[str]:

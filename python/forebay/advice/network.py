@@ -9,7 +9,7 @@ from typing import Any
 
 from forebay import _engine
 from forebay._engine import ScenarioError
-from forebay.scenario import Scenario, lookup, quantity
+from forebay.scenario import Scenario, lookup, quantity, resolved_link
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +94,6 @@ def network_of(scenario: Scenario, link: str) -> Network:
         number(effective.get("warmup")) or 0.0,
         entries,
     )
-
-
-def resolved_link(scenario: Scenario, link: str) -> Mapping[str, Any]:
-    """What the engine says of the link called `link`."""
-    found: Mapping[str, Any] = next(
-        each for each in scenario.resolved()["links"] if each["name"] == link
-    )
-    return found
 
 
 def at(effective: Mapping[str, Any], path: str) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ every criterion never comes first. How sure the order is comes from the jackknif
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -134,13 +135,8 @@ def _replications(half_width: float, present: int, goal: float, level: float) ->
         return float(stdtrit(count - 1, 0.5 + level / 2))
 
     deviation = half_width * math.sqrt(present) / quantile(present)
-    low, high = present, MOST + 1
-    if quantile(high) * deviation / math.sqrt(high) > goal:
-        return high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if quantile(middle) * deviation / math.sqrt(middle) <= goal:
-            high = middle
-        else:
-            low = middle
-    return high
+    more = range(present + 1, MOST + 1)
+    found = bisect_left(
+        more, True, key=lambda count: quantile(count) * deviation / math.sqrt(count) <= goal
+    )
+    return more.start + found

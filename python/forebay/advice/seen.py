@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from forebay.advice.criteria import class_of
+from forebay.advice.criteria import class_of, measured, samples_of
 from forebay.advice.hints import Change, Discipline, Hint, duration, hints_before
 from forebay.advice.network import Network, queue_on, rate
-from forebay.advice.words import listed
+from forebay.advice.words import listed, verb
 from forebay.measures import COMPLETION, LOSS, QUEUE_DELAY
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _overload(comparison: Comparison, network: Network) -> Iterable[Hint]:
     if capacity and sum(sent) > capacity:
         yield Hint(
             "overload",
-            f"{listed(sorted(names))} {'sends' if len(names) == 1 else 'send'} "
+            f"{listed(sorted(names))} {verb(sorted(names), 'sends', 'send')} "
             f"{sum(sent) / 1e6:.3g} Mbit/s whatever happens, but {network.link} carries only "
             f"{capacity / 1e6:.3g}. Disciplines can then only choose which packets to drop.",
         )
@@ -124,7 +124,7 @@ def _rare(comparison: Comparison, network: Network) -> Iterable[Hint]:
         datagrams = any(
             class_of(entry.table) == class_ and not entry.reacts for entry in network.entries
         )
-        if _transfers(comparison, class_):
+        if measured(samples_of(comparison, class_, COMPLETION)):
             key, fewest, what = "completed", FEWEST_TRANSFERS, "transfers"
         elif datagrams:
             key, fewest, what = "delivered", FEWEST_PACKETS, "packets"
@@ -136,22 +136,14 @@ def _rare(comparison: Comparison, network: Network) -> Iterable[Hint]:
             shown.append(f"{most:.0f} {what} of {class_}")
     if not shown:
         return
-    measured = network.duration_s - network.warmup_s
-    longer = network.warmup_s + measured / max(min(shares), 0.05)
+    span = network.duration_s - network.warmup_s
+    longer = network.warmup_s + span / max(min(shares), 0.05)
     yield Hint(
         "rare",
         f"A run had at most {listed(shown)}. This is too few for a useful mean or 99th percentile. "
         "Use longer runs or more flows.",
         (Change("duration", duration(float(f"{1.05 * longer:.2g}"))),),
         before=False,
-    )
-
-
-def _transfers(comparison: Comparison, class_: str) -> bool:
-    return any(
-        value is not None
-        for label in comparison.labels
-        for value in comparison.samples(label, class_, COMPLETION.key)
     )
 
 

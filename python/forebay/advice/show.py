@@ -12,8 +12,8 @@ from rich.padding import Padding
 
 from forebay.advice import Advice
 from forebay.advice.hints import Hint
-from forebay.advice.network import resolved_link
 from forebay.advice.toml import inline
+from forebay.scenario import resolved_link
 
 if TYPE_CHECKING:
     from forebay.comparison import Comparison

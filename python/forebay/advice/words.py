@@ -33,6 +33,11 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     return f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
+def verb(many: Sequence[object], one: str, several: str) -> str:
+    """The form of a verb or noun for one thing or several."""
+    return one if len(many) == 1 else several
+
+
 def unit(measure: Measure) -> str:
     """A measure's unit after a number."""
     return "" if measure.key == MOS.key else f" {measure.unit}"

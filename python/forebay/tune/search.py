@@ -29,7 +29,7 @@ from forebay import _relative, stats
 from forebay._engine import ScenarioError
 from forebay._runs import Change, Progress
 from forebay.judge import Standing
-from forebay.scenario import Scenario, lookup
+from forebay.scenario import Scenario, lookup, resolved_link
 from forebay.tune.goal import UNMEASURED, Estimate, Goal
 from forebay.tune.runs import Runs
 from forebay.tune.space import Parameter, combinations
@@ -352,10 +352,7 @@ class _Search:
         """Whether a path leads into the queue that disciplines are put on."""
         plan, plain = self._plan, {"kind": "fifo"}
         bare = plan.scenario.with_queue(plan.queue or plain, plan.link)
-        name = bare.compared_link(plan.link)
-        place = next(
-            each["queue_path"] for each in bare.resolved()["links"] if each["name"] == name
-        )
+        place = resolved_link(bare, bare.compared_link(plan.link))["queue_path"]
         try:
             changed = bare.with_(path, 0)
         except ScenarioError:

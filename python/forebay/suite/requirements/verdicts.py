@@ -15,7 +15,7 @@ from pathlib import Path
 from forebay import _written, stats
 from forebay._engine import ScenarioError
 from forebay.judge import STANDARD, Bounds, Judgement, Standing, exactly, worst
-from forebay.scenario import Scenario, quantity
+from forebay.scenario import Scenario, quantity, resolved_link
 from forebay.suite import runs
 from forebay.suite.catalogue import Check, Suite, Test
 from forebay.suite.runs import Samples
@@ -179,8 +179,7 @@ def _flows(scenario: Scenario, measure: str) -> int:
 
 def _packet_ms(test: Test, scenario: Scenario) -> float:
     """Time of a packet of 1500 B on the link under test; at its lowest rate if it has several."""
-    name = scenario.compared_link(test.study.links[0])
-    [link] = [each for each in scenario.resolved()["links"] if each["name"] == name]
+    link = resolved_link(scenario, scenario.compared_link(test.study.links[0]))
     if link["rate_bps"] is not None:
         return 1e3 * PACKET_BITS / float(link["rate_bps"])
     steps = [quantity(rate) for _, rate in scenario.effective()["dumbbell"]["rate"]["steps"]]
