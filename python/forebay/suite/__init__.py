@@ -4,7 +4,3 @@
 `l4s` what RFC 9331 and RFC 9332 ask of queues and senders, as data by the sweep engine; `bbr` runs
 the test cases of the BBR draft. The pages `docs/suite-*.md` explain them.
 """
-
-from forebay.suite.catalogue import Ratio, Suite, Test, Trade, load, names
-
-__all__ = ["Ratio", "Suite", "Test", "Trade", "load", "names"]

@@ -189,13 +189,11 @@ class Suite:
     """A set of tests."""
 
     name: str
-    title: str
-    citation: str
+    file: SuiteTable
     quick: bool
     tests: tuple[Test, ...]
     compared: tuple[str, ...]
     """Labels of the disciplines, or the congestion controls, that are tested."""
-    compares: str = "disciplines"
 
 
 def names() -> list[str]:
@@ -232,19 +230,17 @@ def load(
         raise ScenarioError(f"{name} tests congestion controls; leave --disciplines out")
     if controls is not None and head.compares != "controls":
         raise ScenarioError(f"{name} tests queue disciplines; leave --controls out")
-    folder = HOME / name
-    files = sorted(folder.glob("[0-9]*.toml"), key=lambda path: _numbers(path.stem))
+    files = sorted((HOME / name).glob("[0-9]*.toml"), key=lambda path: _numbers(path.stem))
     if head.compares == "controls":
-        tested = candidates.named(controls)
-        run = list(dict.fromkeys([*head.references, *tested]))
+        compared = candidates.named(controls)
+        run = list(dict.fromkeys([*head.references, *compared]))
         tests = tuple(_control_test(path, run, quick) for path in files)
-        return Suite(name, head.title, head.citation, quick, tests, tuple(tested), head.compares)
-    known = head.disciplines
-    named = list(known) if disciplines is None else disciplines
-    chosen = {kind: known.get(kind, {"kind": kind}) for kind in named}
-    buffers = _buffers(chosen, needed=head.compares == "disciplines")
-    tests = tuple(_test(path, chosen, buffers, quick) for path in files)
-    return Suite(name, head.title, head.citation, quick, tests, tuple(chosen), head.compares)
+    else:
+        compared = list(head.disciplines) if disciplines is None else list(disciplines)
+        chosen = {kind: head.disciplines.get(kind, {"kind": kind}) for kind in compared}
+        buffers = _buffers(chosen, needed=head.compares == "disciplines")
+        tests = tuple(_test(path, chosen, buffers, quick) for path in files)
+    return Suite(name, head, quick, tests, tuple(dict.fromkeys(compared)))
 
 
 def schema(header: bool) -> dict[str, Any]:

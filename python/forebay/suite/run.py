@@ -61,13 +61,13 @@ def run(
     Interrupted at any moment it goes on, called again, where it was. The results of each test are
     in a folder of its own.
     """
-    compared = "controls" if suite.compares == "controls" else "disciplines"
+    compared = "controls" if suite.file.compares == "controls" else "disciplines"
     made_for = {"suite": suite.name, "quick": suite.quick, compared: list(suite.compared)}
     claim(folder, "suite.json", made_for, tables.held)
     studies = {test.name: test.study for test in suite.tests}
-    kept = dict.fromkeys(studies, results.KEPT if suite.compares == "disciplines" else ())
+    kept = dict.fromkeys(studies, results.KEPT if suite.file.compares == "disciplines" else ())
     several.run(studies, folder, kept, jobs, tell, replications=1)
-    outcome, reported = KINDS[suite.compares]
+    outcome, reported = KINDS[suite.file.compares]
     found = [outcome(suite, test, folder / test.name) for test in suite.tests]
     spent = several.spent(folder, studies)
     return tables.write(suite, reported(suite, found), folder, command, spent)

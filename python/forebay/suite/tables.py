@@ -70,10 +70,10 @@ def write(suite: Suite, report: Report, folder: Path, command: str, cpu_seconds:
         report.opening,
         Legend(suite.compared),
         *report.tests,
-        what_was_run(suite.citation, command, cpu_seconds, f"{KEPT}{plain}."),
+        what_was_run(suite.file.citation, command, cpu_seconds, f"{KEPT}{plain}."),
     ]
     about = Md(f"{count}, {report.runs:,} runs.{quick}")
-    page = Page(suite.title, "Suite", about, blocks, suite.compared)
+    page = Page(suite.file.title, "Suite", about, blocks, suite.compared)
     summary = [told, report.opening, *(report.in_short or report.tests)]
     return save(page, summary, folder, report.results)
 

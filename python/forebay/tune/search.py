@@ -285,27 +285,22 @@ class _Search:
 
     def _tries(self, many: Sequence[tuple[Any, ...]], seeds: range, first: int) -> list[Tried]:
         """Trials of these values of the parameters."""
-        points: list[Change | None] = []
-        refusals = []
-        for values in many:
-            point = self._point(values)
-            try:
-                self._runs.check(point)
-                points.append(point)
-                refusals.append("")
-            except ScenarioError as error:
-                points.append(None)
-                refusals.append(str(error))
-        estimates = iter(self._estimates([each for each in points if each is not None], seeds))
+        refusals = {values: self._refusal(self._point(values)) for values in many}
+        usable = [values for values in many if not refusals[values]]
+        found = self._estimates([self._point(values) for values in usable], seeds)
+        estimates = dict(zip(usable, found, strict=True))
         return [
-            Tried(
-                f"trial {first + at + 1}",
-                values,
-                None if points[at] is None else next(estimates),
-                refusals[at],
-            )
-            for at, values in enumerate(many)
+            Tried(f"trial {first + at}", values, estimates.get(values), refusals[values])
+            for at, values in enumerate(many, start=1)
         ]
+
+    def _refusal(self, point: Change) -> str:
+        """Why a point cannot run; empty if it can."""
+        try:
+            self._runs.check(point)
+        except ScenarioError as error:
+            return str(error)
+        return ""
 
     def _estimates(self, points: Sequence[Change], seeds: range) -> list[Estimate]:
         """What the goal's measures are at some points, with these seeds."""

@@ -197,24 +197,20 @@ def _trade(outcome: Outcome, bound: Bound) -> Panel:
         return max(each.mean(bound.key), least) if spread else each.mean(bound.key)
 
     front = _front(outcome, tried, bound)
-    series = [_points("trials", [x_of(each) for each in tried], tried, goal.key)]
-    series.append(
+    series = [
+        _points("trials", [x_of(each) for each in tried], tried, goal.key),
         Series(
             "Pareto front of the trials",
             [x_of(each) for each in front],
             [each.mean(goal.key) for each in front],
             style="line",
-        )
-    )
-    series.append(
-        _points("candidates, fresh seeds", [x_of(each) for each in outcome.candidates],
-                outcome.candidates, goal.key)
-    )  # fmt: skip
-    best = outcome.best
-    if best is not None:
-        series.append(_points("best", [x_of(best)], [best], goal.key))
-    for each in outcome.beside:
-        series.append(_points(each.label, [x_of(each)], [each], goal.key))
+        ),
+    ]
+    best = [outcome.best] if outcome.best is not None else []
+    named = [("candidates, fresh seeds", outcome.candidates), ("best", best)]
+    for label, many in [*named, *((each.label, [each]) for each in outcome.beside)]:
+        if many or label != "best":
+            series.append(_points(label, [x_of(each) for each in many], many, goal.key))
     values = [value for one in series for value in one.y if value is not None]
     ends = [min(values), max(values)]
     series.append(Series(str(bound), [bound.value] * 2, ends, style="steps"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -126,10 +126,6 @@ class Outcome:
     path: str
     checks: Sequence[Judged]
     course: Mapping[str, Any] | None = None
-
-    def plain(self) -> dict[str, Any]:
-        """As plain values."""
-        return asdict(self)
 
 
 def read(file: Path) -> list[Case]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def _case(case: Case, control: str, path: Path, quick: bool) -> dict[str, Any]:
         if kept["key"] == key:
             return kept
     begun = time.process_time()
-    outcomes = [_outcome(case, Rig(control, *rig)).plain() for rig in rigs]
+    outcomes = [asdict(_outcome(case, Rig(control, *rig))) for rig in rigs]
     spent = time.process_time() - begun
     done = {"key": key, "outcomes": outcomes, "cpu_seconds": round(spent, 2)}
     _disk.write(path, json.dumps(done))
