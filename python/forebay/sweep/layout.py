@@ -142,37 +142,12 @@ def parts(folder: Path) -> list[Path]:
     return _disk.files(folder / "runs", ".parquet")
 
 
-def read_part(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """The runs of one part, all columns unless some are named.
-
-    Raises:
-        ScenarioError: the file is damaged.
-        FileNotFoundError: it is not there any more.
-        OSError: it cannot be read, with the remedy.
-    """
-    with _readable(path):
-        names = None if columns is None else list(columns)
-        return pl.read_parquet(path.absolute(), columns=names, glob=False)
-
-
-def part_height(path: Path) -> int:
-    """The runs of one part; errors as of `read_part`."""
-    with _readable(path):
-        rows: int = pl.scan_parquet(path.absolute(), glob=False).select(pl.len()).collect().item()
-        return rows
-
-
-def part_schema(path: Path) -> Mapping[str, pl.DataType]:
-    """The columns of one part; errors as of `read_part`."""
-    with _readable(path):
-        return pl.read_parquet_schema(path.absolute())
-
-
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def readable(path: Path) -> Iterator[Path]:
+    """The whole path of a part that is read; the error of a damaged one says what to do."""
     _disk.check_regular(path)
     try:
-        yield
+        yield path.absolute()
     except pl.exceptions.PolarsError as error:
         raise ScenarioError(
             f"{path}: is damaged ({error}); `forebay sweep STUDY --repair` moves it away, "
@@ -185,6 +160,18 @@ def _readable(path: Path) -> Iterator[None]:
         found = re.search(r"os error (\d+)", str(error))
         number = int(found[1]) if found else errno.EIO
         raise _disk.refused(OSError(number, os.strerror(number)), path) from None
+
+
+def read_part(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
+    """The runs of one part, all columns unless some are named.
+
+    Raises:
+        ScenarioError: the file is damaged.
+        FileNotFoundError: it is not there any more.
+        OSError: it cannot be read, with the remedy.
+    """
+    with readable(path) as whole:
+        return pl.read_parquet(whole, columns=columns, glob=False)
 
 
 def read_runs(folder: Path, layout: Layout) -> pl.DataFrame:

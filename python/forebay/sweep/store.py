@@ -27,15 +27,7 @@ from forebay._engine import ScenarioError
 from forebay._runs.frames import parquet
 from forebay._runs.journal import Kept, going_on
 from forebay._runs.task import Record
-from forebay.sweep.layout import (
-    COMPLETE,
-    Layout,
-    differing,
-    part_height,
-    part_schema,
-    parts,
-    read_part,
-)
+from forebay.sweep.layout import COMPLETE, Layout, differing, parts, read_part, readable
 from forebay.sweep.study import Study
 
 JOURNAL_RUNS = 1000
@@ -66,10 +58,12 @@ class Store(Kept):
         A run may come twice.
         """
         for name in parts(self.folder):
-            measured = key is not None and part_schema(name).get(key) == pl.Float64
-            columns = ["point", "replication", *([key] if measured and key else [])]
+            columns = ["point", "replication"]
+            with readable(name) as part:
+                if key is not None and pl.read_parquet_schema(part).get(key) == pl.Float64:
+                    columns.append(key)
             frame = read_part(name, columns)
-            values = frame[columns[2]].to_list() if measured else [None] * frame.height
+            values = frame[key].to_list() if key in columns else [None] * frame.height
             yield from zip(frame["point"], frame["replication"], values, strict=True)
         for record in self._journal.records:
             value = record.measures.get(key) if key is not None else None
@@ -86,7 +80,7 @@ class Store(Kept):
         try:
             self._roll()
             names = parts(self.folder)
-            if len(names) > 1 and sum(map(part_height, names)) <= COMPACT_UP_TO:
+            if len(names) > 1 and sum(map(_height, names)) <= COMPACT_UP_TO:
                 self._write(self._layout.arranged([read_part(name) for name in names]))
                 for name in names:
                     name.unlink()
@@ -145,6 +139,13 @@ class Store(Kept):
         names = parts(self.folder)
         number = int(names[-1].stem.rpartition("-")[2]) + 1 if names else 1
         _disk.write(self.folder / "runs" / f"part-{number:06d}.parquet", parquet(frame))
+
+
+def _height(path: Path) -> int:
+    """The runs of one part."""
+    with readable(path) as part:
+        rows: int = pl.scan_parquet(part, glob=False).select(pl.len()).collect().item()
+        return rows
 
 
 def check_folder(folder: Path) -> None:
