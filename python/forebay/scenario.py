@@ -223,7 +223,11 @@ class Scenario:
         return self.without("compare", "tune", "agent")
 
     def files(self, path: Path) -> list[Path]:
-        """Every file that it reads, `path` itself first: captures, traces and plug-ins."""
+        """Every file that it reads, `path` itself first: captures, traces and plug-ins.
+
+        Raises:
+            ScenarioError: anything in it that is not understood.
+        """
         return [path, *(Path(self.base, each["file"]) for each in self.resolved()["files"])]
 
     def libraries(self) -> list[str]:

@@ -94,11 +94,6 @@ class Tried:
     refusal: str = ""
     """Why it could not."""
 
-    def mean(self, key: str) -> float:
-        """Mean of a measure; not a number if there is none."""
-        found = None if self.estimate is None else self.estimate.interval(key)
-        return math.nan if found is None else found.mean
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -161,7 +156,7 @@ class Outcome:
         best, key = None, self.plan.goal.key
         for each in many:
             if self._holds(each) and (
-                best is None or self.plan.goal.better(each.mean(key), best.mean(key))
+                best is None or self.plan.goal.better(mean_of(each, key), mean_of(best, key))
             ):
                 best = each
         return best
@@ -169,6 +164,12 @@ class Outcome:
     def _holds(self, tried: Tried) -> bool:
         estimate = tried.estimate
         return estimate is not None and estimate.standing(self.plan.goal) is Standing.INSIDE
+
+
+def mean_of(tried: Tried, key: str) -> float:
+    """Mean of a measure; not a number if there is none."""
+    found = None if tried.estimate is None else tried.estimate.interval(key)
+    return math.nan if found is None else found.mean
 
 
 def search(plan: Tuning, runs: Runs, progress: Callable[[Progress], None] | None = None) -> Outcome:

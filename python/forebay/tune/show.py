@@ -23,7 +23,7 @@ from forebay.report.table import number
 from forebay.report.terminal import print_table
 from forebay.stats import Interval
 from forebay.tune.goal import Bound
-from forebay.tune.search import Outcome, Tried
+from forebay.tune.search import Outcome, Tried, mean_of
 from forebay.tune.space import Parameter
 
 STANDINGS = {Standing.INSIDE: "holds", Standing.OPEN: "open", Standing.OUTSIDE: "fails"}
@@ -184,17 +184,17 @@ def _trade(outcome: Outcome, bound: Bound) -> Panel:
     tried = [
         each
         for each in outcome.trials
-        if not math.isnan(each.mean(bound.key) + each.mean(goal.key))
+        if not math.isnan(mean_of(each, bound.key) + mean_of(each, goal.key))
     ]
     shown = [*outcome.candidates, *outcome.beside]
-    every = [each.mean(bound.key) for each in (*tried, *shown)]
+    every = [mean_of(each, bound.key) for each in (*tried, *shown)]
     above = [value for value in (*every, bound.value) if value > 0]
     spread = len(above) > 1 and max(above) > 20 * min(above) and min(every) >= 0
     # No place for zero on a logarithmic axis but its left end.
     least = min(above) / 2 if spread else 0.0
 
     def x_of(each: Tried) -> float:
-        return max(each.mean(bound.key), least) if spread else each.mean(bound.key)
+        return max(mean_of(each, bound.key), least) if spread else mean_of(each, bound.key)
 
     front = _front(outcome, tried, bound)
     series = [
@@ -202,7 +202,7 @@ def _trade(outcome: Outcome, bound: Bound) -> Panel:
         Series(
             "Pareto front of the trials",
             [x_of(each) for each in front],
-            [each.mean(goal.key) for each in front],
+            [mean_of(each, goal.key) for each in front],
             style="line",
         ),
     ]
@@ -224,13 +224,13 @@ def _front(outcome: Outcome, tried: Sequence[Tried], bound: Bound) -> list[Tried
     order = sorted(
         tried,
         key=lambda each: (
-            bound.excess(each.mean(bound.key)),
-            -each.mean(goal.key) if goal.maximize else each.mean(goal.key),
+            bound.excess(mean_of(each, bound.key)),
+            -mean_of(each, goal.key) if goal.maximize else mean_of(each, goal.key),
         ),
     )
     front: list[Tried] = []
     for each in order:
-        if not front or goal.better(each.mean(goal.key), front[-1].mean(goal.key)):
+        if not front or goal.better(mean_of(each, goal.key), mean_of(front[-1], goal.key)):
             front.append(each)
     return front
 
