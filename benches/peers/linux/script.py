@@ -6,8 +6,8 @@ Usage: python benches/peers/linux/script.py SENDER.csv --flow 0 --seconds 1.5 \
 The trace is one that `referee.py --traces` wrote, of flows that start at 0, so that the script's
 ticks are the kernel's. Timestamps are not in a trace: an acknowledgment echoes that of the segment
 which filled the receiver's left edge (RFC 7323, section 4.3). --start moves all times: with another
-start BBR draws another first phase here, and one may be the kernel's. A multiple of 2048 ms leaves the
-kernel's timers in their slots.
+start BBR draws another first phase here, and one may be the kernel's. A multiple of 2048 ms leaves
+the kernel's timers in their slots.
 """
 
 from __future__ import annotations

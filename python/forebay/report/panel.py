@@ -191,7 +191,7 @@ def read(values: Mapping[str, Any]) -> Panel:
     """A panel from plain values."""
     series: list[Series] = []
     for each in values["series"]:
-        x = {} if "x" in each else {"x": series[-1].x}
-        series.append(Series(**each, **x))
+        given = each if "x" in each else {**each, "x": series[-1].x}
+        series.append(Series(**given))
     regions = [Region(**each) for each in values["regions"]]
     return Panel(**{**values, "series": series, "regions": regions})
