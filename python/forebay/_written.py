@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import difflib
 import json
+import sys
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from forebay import _engine
+from forebay import _disk, _engine
 from forebay._engine import ScenarioError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
 class Table(BaseModel):
@@ -33,7 +39,11 @@ def load(path: Path) -> Any:
     Raises:
         ScenarioError: it is neither, or cannot be read.
     """
-    return json.loads(_engine.load(str(path)))
+    text = _engine.load(str(path))
+    if path.suffix == ".json":
+        return json.loads(text)
+    # The engine has refused what is wrong. Its own tables are sorted, and it knows no infinity.
+    return tomllib.loads(_disk.read_text(path))
 
 
 def dump(value: Any) -> str:

@@ -151,7 +151,7 @@ def test_the_examples_of_studies_are_right(tmp_path: Path) -> None:
     [
         (["link.rate"], ["10Mbit", "how it changes"]),
         (["link[0].queue.codel.target"], ["5ms", "standing delay"]),
-        (["link.queue.target"], ["(codel)", "(pie)"]),
+        (["link.queue.target"], ["(codel, fq-codel)", "(fq-pie, pie)"]),
         (["traffic.web.from"], ["server"]),
         (["traffic.dscp"], ["does not set a class"]),
         (["profile.gold.rate"], ["in profile"]),

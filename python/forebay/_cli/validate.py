@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from click.exceptions import Exit
 
-from forebay import _disk, _written
+from forebay import _disk
 from forebay._cli.console import command_line
 from forebay._cli.help import Command
 from forebay._cli.options import as_json, jobs, out_option
@@ -36,6 +36,7 @@ def command(
         forebay validate --quick
         forebay validate --only mm1-0.6
     """
+    from forebay import _written
     from forebay._cli.drawn import Bar, Terminal
     from forebay.validate import command
 
