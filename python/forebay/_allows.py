@@ -21,7 +21,7 @@ class Allows(_written.Table):
     """The only value that they allow."""
 
     def allowed(self) -> list[Bounds]:
-        """The bounds of each form that is given; none if there is no claim, one as it should be."""
+        """The bounds of every form that is given. A number that is judged has exactly one."""
         given = []
         if self.within is not None:
             given.append(Bounds(*self.within))

@@ -132,7 +132,10 @@ macro_rules! compose {
             }
 
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                let parts = vec![$((<$type>::json_schema(generator), $crate::params::open::<$type>(&[$($($fixed),+)?])),)+];
+                let parts = vec![$((
+                    <$type>::json_schema(generator),
+                    $crate::params::open::<$type>(&[$($($fixed),+)?]),
+                ),)+];
                 $crate::params::schema::<Self>([$($about),+].concat().trim(), parts)
             }
         }
