@@ -7,19 +7,13 @@ from __future__ import annotations
 
 import difflib
 import json
-import sys
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from forebay import _disk, _engine
+from forebay import _engine
 from forebay._engine import ScenarioError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 class Table(BaseModel):
@@ -37,13 +31,9 @@ def load(path: Path) -> Any:
     """The document in a TOML or JSON file.
 
     Raises:
-        ScenarioError: it is neither, or cannot be read.
+        ScenarioError: it is neither, cannot be read, or has a number that is not finite.
     """
-    text = _engine.load(str(path))
-    if path.suffix == ".json":
-        return json.loads(text)
-    # The engine has refused what is wrong. Its own tables are sorted, and it knows no infinity.
-    return tomllib.loads(_disk.read_text(path))
+    return json.loads(_engine.load(str(path)))
 
 
 def dump(value: Any) -> str:

@@ -395,6 +395,18 @@ fn text_that_is_not_toml_says_where() {
 }
 
 #[test]
+fn numbers_that_are_not_finite_are_refused() {
+    for (text, place) in [
+        ("duration = inf", "duration"),
+        ("[[link]]\nrate = -inf", "link[0].rate"),
+        ("[profile.office]\nsize = [1.0, [nan]]", "profile.office.size[1][0]"),
+    ] {
+        let error = scenario::parse(text).unwrap_err().to_string();
+        assert_eq!(error, format!("{place}: must be a finite number"));
+    }
+}
+
+#[test]
 fn the_effective_configuration_is_a_scenario_that_says_the_same() {
     let examples = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples"));
     let mut trees: Vec<Value> = ["branch-uplink.toml", "cellular.toml"]

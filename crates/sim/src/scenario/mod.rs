@@ -77,9 +77,26 @@ pub(crate) struct Traffic {
 /// The tree of the TOML text `text`.
 ///
 /// # Errors
-/// The text is not TOML. The error has line and column.
+/// The text is not TOML; the error has line and column. Or a number is not finite.
 pub fn parse(text: &str) -> Result<Value, ConfigError> {
-    toml::from_str(text).map_err(|error| ConfigError::new("", short(&error.to_string())))
+    let tree: Value =
+        toml::from_str(text).map_err(|error| ConfigError::new("", short(&error.to_string())))?;
+    finite(&tree)?;
+    Ok(tree)
+}
+
+/// Refuses numbers that are infinite or not a number; the tree of a TOML text has null for them.
+fn finite(tree: &Value) -> Result<(), ConfigError> {
+    match tree {
+        Value::Null => Err(ConfigError::new("", "must be a finite number")),
+        Value::Array(values) => values.iter().enumerate().try_for_each(|(place, value)| {
+            finite(value).map_err(|error| error.within(&format!("[{place}]")))
+        }),
+        Value::Object(fields) => fields
+            .iter()
+            .try_for_each(|(name, value)| finite(value).map_err(|error| error.within(name))),
+        _ => Ok(()),
+    }
 }
 
 /// The tree of the JSON text `text`.
