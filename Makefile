@@ -211,12 +211,14 @@ faults: build dev
 
 # Packages whose tests run under AddressSanitizer. As root, the gate's live tests do, too. Leaks are not
 # looked for: that takes ptrace, which the gate's sandbox refuses. One test at a time: they are slow.
-# A plug-in in Rust finds the sanitizer's functions in the program that loads it, if it exports them.
+# Freed memory is kept back for a while, which counts as the gate's. A plug-in in Rust finds the
+# sanitizer's functions in the program that loads it, if it exports them.
 SANITIZED := forebay-abi forebay-gate
 sanitize:
 	@$(CARGO) +nightly --version >/dev/null 2>&1 || { \
 	  echo "error: make sanitize needs a nightly compiler: rustup toolchain install nightly --profile minimal"; exit 2; }
-	RUSTFLAGS="-Zsanitizer=address -Clink-arg=-rdynamic" ASAN_OPTIONS=detect_leaks=0 $(CARGO) +nightly test --locked --no-fail-fast --tests \
+	RUSTFLAGS="-Zsanitizer=address -Clink-arg=-rdynamic" ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16 \
+	  $(CARGO) +nightly test --locked --no-fail-fast --tests \
 	  --target $$($(CARGO) -vV | sed -n 's/^host: //p') --target-dir target/asan $(addprefix -p ,$(SANITIZED)) \
 	  -- --test-threads 1
 

@@ -94,6 +94,9 @@ def test_a_count_of_differences_shows_what_is_undecided() -> None:
 def test_words_are_found_by_their_headings(tmp_path: Path) -> None:
     (tmp_path / "words.md").write_text("# setup\n\nOne link.\n\n# found\n\n## No heading\n")
     assert texts(tmp_path / "words.md") == {"setup": "One link.", "found": "## No heading"}
+    (tmp_path / "words.md").write_text("# setup\n\n# found\n\nA text.\n")
+    with pytest.raises(ScenarioError, match='the heading "setup" has no text; write one'):
+        texts(tmp_path / "words.md")
 
 
 def test_intervals_in_cells_are_no_finer_than_their_mean() -> None:

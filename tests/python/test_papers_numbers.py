@@ -235,7 +235,8 @@ claims = { T-1 = [2] }
 def made(folder: Path, claims: str = CLAIMS, more: str = "", **calls: Any) -> Paper:
     (folder / "paper.toml").write_text(PAPER + more)
     (folder / "claims.toml").write_text(claims)
-    (folder / "words.md").write_text("# citation\n\n# setup\n\n# statistics\n\n# found\n")
+    heads = ("citation", "setup", "statistics", "found")
+    (folder / "words.md").write_text("".join(f"# {each}\n\nText.\n\n" for each in heads))
     (folder / "table.csv").write_text("mbps,here\n1,9.0\n2,30.5\n")
     module = ModuleType("toy_measures")
     for name, call in calls.items():

@@ -176,12 +176,19 @@ def _called(asking: Asking) -> str:
 
 
 def texts(path: Path) -> dict[str, str]:
-    """The texts of a Markdown file by the headings above them."""
+    """The texts of a Markdown file by the headings above them.
+
+    Raises:
+        ScenarioError: a heading has no text.
+    """
     found = {}
     for part in re.split(r"(?m)^(?=# )", path.read_text("utf-8")):
         head, _, text = part.partition("\n")
         if head.startswith("# "):
-            found[head[2:].strip()] = text.strip()
+            heading = head[2:].strip()
+            if not text.strip():
+                raise ScenarioError(f'{path}: the heading "{heading}" has no text; write one')
+            found[heading] = text.strip()
     return found
 
 
