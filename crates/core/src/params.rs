@@ -6,8 +6,8 @@ use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor, value};
 use serde::{Deserialize, Serialize, forward_to_deserialize_any};
 use serde_json::{Map, Value};
 
-/// Parameters as a configuration writes them: a table. Structs that serde reads are parameters, and
-/// so are those that [`compose!`](crate::compose) defines.
+/// Parameters as a configuration writes them: a table. Structs that serde reads are parameters, such
+/// as those that [`params!`](crate::params!) defines, and so are those of [`compose!`](crate::compose).
 pub trait Params: Serialize + JsonSchema + Sized {
     /// Names of the fields, in order.
     fn fields() -> Vec<&'static str>;
@@ -36,6 +36,41 @@ impl<T: Serialize + DeserializeOwned + JsonSchema> Params for T {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NoParams {}
+
+/// Defines parameters: each field with its default, which a configuration may leave out. Unknown
+/// fields are refused. The calling crate needs `serde` and `schemars`.
+///
+/// ```
+/// # use forebay_core::{Duration, params};
+/// params! {
+///     /// Parameters of a law.
+///     #[derive(Copy)]
+///     pub struct LawParams {
+///         /// Acceptable delay.
+///         pub target: Duration = Duration::from_millis(5),
+///     }
+/// }
+/// assert_eq!(LawParams::default().target, Duration::from_millis(5));
+/// ```
+#[macro_export]
+macro_rules! params {
+    ($(#[$meta:meta])* $visible:vis struct $name:ident {
+        $($(#[$about:meta])* $open:vis $field:ident: $type:ty = $default:expr,)+
+    }) => {
+        #[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        $(#[$meta])*
+        $visible struct $name {
+            $($(#[$about])* $open $field: $type,)+
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                $name { $($field: $default,)+ }
+            }
+        }
+    };
+}
 
 /// Records the names of the fields for which a struct asks.
 struct FieldNames<'a>(&'a mut &'static [&'static str]);
@@ -228,18 +263,12 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-    #[serde(default, deny_unknown_fields)]
-    pub struct LawParams {
-        /// Room.
-        limit: u32,
-        /// Target.
-        target: u8,
-    }
-
-    impl Default for LawParams {
-        fn default() -> Self {
-            LawParams { limit: 1000, target: 5 }
+    crate::params! {
+        pub struct LawParams {
+            /// Room.
+            limit: u32 = 1000,
+            /// Target.
+            target: u8 = 5,
         }
     }
 

@@ -12,32 +12,24 @@ use crate::Admit;
 use crate::retune::replaced;
 use forebay_core::config::{above_zero, within};
 use forebay_core::{
-    Bank, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Setting, Time,
+    Bank, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Setting, Time, params,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::any::Any;
 
 /// Drops and marks with given probabilities.
 pub struct Agent(AgentParams);
 
-/// Parameters of `agent`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct AgentParams {
-    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
-    /// transmission. Above 0. Default 1000p.
-    pub limit: Limit,
-    /// Probability with which an arriving packet is dropped; 0 to 1. Default 0.
-    pub drop_probability: f64,
-    /// Probability with which a packet that is not dropped is marked, if its transport is
-    /// ECN-capable; 0 to 1. Default 0.
-    pub mark_probability: f64,
-}
-
-impl Default for AgentParams {
-    fn default() -> Self {
-        AgentParams { limit: Limit::Packets(1000), drop_probability: 0.0, mark_probability: 0.0 }
+params! {
+    /// Parameters of `agent`.
+    pub struct AgentParams {
+        /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
+        /// transmission. Above 0. Default 1000p.
+        pub limit: Limit = Limit::Packets(1000),
+        /// Probability with which an arriving packet is dropped; 0 to 1. Default 0.
+        pub drop_probability: f64 = 0.0,
+        /// Probability with which a packet that is not dropped is marked, if its transport is
+        /// ECN-capable; 0 to 1. Default 0.
+        pub mark_probability: f64 = 0.0,
     }
 }
 

@@ -33,10 +33,8 @@ use crate::retune::retuned;
 use forebay_core::config::{above_zero, require, within};
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rate, Row,
-    Setting, Time,
+    Setting, Time, params,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::any::Any;
 
 /// COBALT, with one state for each queue.
@@ -46,35 +44,25 @@ pub struct Cobalt {
     states: Row<CobaltState>,
 }
 
-/// Parameters of COBALT.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CobaltParams {
-    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
-    /// transmission. Above 0.
-    pub limit: Limit,
-    /// Acceptable standing delay; above 0, below `interval`; four transmissions of the largest
-    /// packet are always acceptable. Default 5ms.
-    pub target: Duration,
-    /// Time for which the delay must stay above the target before the first signal, about the
-    /// largest usual round-trip time. Default 100ms.
-    pub interval: Duration,
-    /// Step by which an overflow raises BLUE's probability, at most once in `target`, 0 to 1.
-    /// Default 1/256.
-    pub increment: f64,
-    /// Step by which an empty queue lowers it, at most once in `target`, 0 to 1. Default 1/4096.
-    pub decrement: f64,
-}
-
-impl Default for CobaltParams {
-    fn default() -> Self {
-        CobaltParams {
-            limit: Limit::Packets(1000),
-            target: Duration::from_millis(5),
-            interval: Duration::from_millis(100),
-            increment: 1.0 / 256.0,
-            decrement: 1.0 / 4096.0,
-        }
+params! {
+    /// Parameters of COBALT.
+    #[derive(Copy)]
+    pub struct CobaltParams {
+        /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
+        /// transmission. Above 0.
+        pub limit: Limit = Limit::Packets(1000),
+        /// Acceptable standing delay; above 0, below `interval`; four transmissions of the largest
+        /// packet are always acceptable. Default 5ms.
+        pub target: Duration = Duration::from_millis(5),
+        /// Time for which the delay must stay above the target before the first signal, about the
+        /// largest usual round-trip time. Default 100ms.
+        pub interval: Duration = Duration::from_millis(100),
+        /// Step by which an overflow raises BLUE's probability, at most once in `target`, 0 to 1.
+        /// Default 1/256.
+        pub increment: f64 = 1.0 / 256.0,
+        /// Step by which an empty queue lowers it, at most once in `target`, 0 to 1. Default
+        /// 1/4096.
+        pub decrement: f64 = 1.0 / 4096.0,
     }
 }
 

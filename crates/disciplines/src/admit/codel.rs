@@ -31,10 +31,8 @@ use crate::retune::retuned;
 use forebay_core::config::{above_zero, require};
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Row, Setting,
-    Time,
+    Time, params,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::any::Any;
 
 /// Controlled delay, with one state for each queue.
@@ -43,36 +41,26 @@ pub struct Codel {
     states: Row<CodelState>,
 }
 
-/// Parameters of CoDel.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CodelParams {
-    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
-    /// transmission. Above 0.
-    pub limit: Limit,
-    /// Acceptable standing delay (TARGET); above 0, below `interval`. Default 5ms (RFC 8289,
-    /// section 4.4).
-    pub target: Duration,
-    /// Time for which the delay must stay above the target before the first drop (INTERVAL), about
-    /// the largest usual round-trip time. Default 100ms (RFC 8289, section 4.3).
-    pub interval: Duration,
-    /// Whether packets of ECN-capable transports are marked rather than dropped.
-    pub ecn: bool,
-    /// Sojourn time above which every packet of an ECN-capable transport is marked when it leaves,
-    /// regardless of CoDel's state, as DCTCP needs it; never if absent (Linux's `ce_threshold`).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ce_threshold: Option<Duration>,
-}
-
-impl Default for CodelParams {
-    fn default() -> Self {
-        CodelParams {
-            limit: Limit::Packets(1000),
-            target: Duration::from_millis(5),
-            interval: Duration::from_millis(100),
-            ecn: false,
-            ce_threshold: None,
-        }
+params! {
+    /// Parameters of CoDel.
+    #[derive(Copy)]
+    pub struct CodelParams {
+        /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
+        /// transmission. Above 0.
+        pub limit: Limit = Limit::Packets(1000),
+        /// Acceptable standing delay (TARGET); above 0, below `interval`. Default 5ms (RFC 8289,
+        /// section 4.4).
+        pub target: Duration = Duration::from_millis(5),
+        /// Time for which the delay must stay above the target before the first drop (INTERVAL),
+        /// about the largest usual round-trip time. Default 100ms (RFC 8289, section 4.3).
+        pub interval: Duration = Duration::from_millis(100),
+        /// Whether packets of ECN-capable transports are marked rather than dropped.
+        pub ecn: bool = false,
+        /// Sojourn time above which every packet of an ECN-capable transport is marked when it
+        /// leaves, regardless of CoDel's state, as DCTCP needs it; never if absent (Linux's
+        /// `ce_threshold`).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub ce_threshold: Option<Duration> = None,
     }
 }
 

@@ -44,7 +44,7 @@ use crate::Admit;
 use forebay_core::config::{above_zero, require, within};
 use forebay_core::{
     Bank, Bytes, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Rate, Setting,
-    Time,
+    Time, params,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,55 +112,40 @@ const MEASURED: u64 = 1 << 14;
 /// c_max is resolved to this fraction.
 const MILLION: u64 = 1_000_000;
 
-/// Parameters of CP-AQM.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CpAqmParams {
-    /// Room in the whole port (Q_max; section 3.1), in bytes ("45KB") or packets ("30p"). Above 0.
-    /// Default: the paper's.
-    pub limit: Limit,
-    /// Occupancy from which congestion begins (T_c; section 3.1), in packets of the largest
-    /// size ("5p", the paper's recommendation) or bytes; 0 to `limit`.
-    pub threshold: Limit,
-    /// Congestion of a full queue (c_max; equation 1), 1 to 1000; the paper recommends 1.2. At 1
-    /// the policer drops nothing.
-    pub max_congestion: f64,
-    /// Congestion allowance rate (R_CA; section 3.3). Default: the link's rate.
-    pub rate: Option<Rate>,
-    /// What the allowance rate follows if the capacity varies: "nothing"; "link", the rate that the
-    /// link tells; or "drain", the packets that leave the queue, with `rate` until their rate is
-    /// known. With a policer for each queue, "drain" gives each bucket the rate at which the
-    /// scheduler serves its queue.
-    pub follow: Follow,
-    /// Bucket size (B_CA; section 3.3), above 0 to 2 GB. Default: 1.5 Q_max times the largest
-    /// packet on the wire over the same without overhead, and one packet more if the threshold is
-    /// 0.
-    pub bucket: Option<Bytes>,
-    /// Whether packets that the policer refuses are marked, where their transport understands it.
-    pub ecn: bool,
-    /// What a policer meters (not in the paper): "port", all traffic; or "queue", where each queue
-    /// has a bucket of size `bucket`, and those in use share `rate` equally. With the scheduler
-    /// `fifo` and the classifier `class` this is a policer for each user, with `flow-hash` one for
-    /// each flow.
-    pub policers: Span,
-    /// Which occupancy is congestion (x): "port", that of all queues; or "queue" (not in the
-    /// paper), that of the queue that the packet joins.
-    pub occupancy: Span,
-}
-
-impl Default for CpAqmParams {
-    fn default() -> Self {
-        CpAqmParams {
-            limit: Limit::Bytes(45_000),
-            threshold: Limit::Packets(5),
-            max_congestion: 1.2,
-            rate: None,
-            follow: Follow::default(),
-            bucket: None,
-            ecn: false,
-            policers: Span::default(),
-            occupancy: Span::default(),
-        }
+params! {
+    /// Parameters of CP-AQM.
+    pub struct CpAqmParams {
+        /// Room in the whole port (Q_max; section 3.1), in bytes ("45KB") or packets ("30p"). Above
+        /// 0. Default: the paper's.
+        pub limit: Limit = Limit::Bytes(45_000),
+        /// Occupancy from which congestion begins (T_c; section 3.1), in packets of the largest
+        /// size ("5p", the paper's recommendation) or bytes; 0 to `limit`.
+        pub threshold: Limit = Limit::Packets(5),
+        /// Congestion of a full queue (c_max; equation 1), 1 to 1000; the paper recommends 1.2. At
+        /// 1 the policer drops nothing.
+        pub max_congestion: f64 = 1.2,
+        /// Congestion allowance rate (R_CA; section 3.3). Default: the link's rate.
+        pub rate: Option<Rate> = None,
+        /// What the allowance rate follows if the capacity varies: "nothing"; "link", the rate that
+        /// the link tells; or "drain", the packets that leave the queue, with `rate` until their
+        /// rate is known. With a policer for each queue, "drain" gives each bucket the rate at
+        /// which the scheduler serves its queue.
+        pub follow: Follow = Follow::default(),
+        /// Bucket size (B_CA; section 3.3), above 0 to 2 GB. Default: 1.5 Q_max times the largest
+        /// packet on the wire over the same without overhead, and one packet more if the threshold
+        /// is 0.
+        pub bucket: Option<Bytes> = None,
+        /// Whether packets that the policer refuses are marked, where their transport understands
+        /// it.
+        pub ecn: bool = false,
+        /// What a policer meters (not in the paper): "port", all traffic; or "queue", where each
+        /// queue has a bucket of size `bucket`, and those in use share `rate` equally. With the
+        /// scheduler `fifo` and the classifier `class` this is a policer for each user, with
+        /// `flow-hash` one for each flow.
+        pub policers: Span = Span::default(),
+        /// Which occupancy is congestion (x): "port", that of all queues; or "queue" (not in the
+        /// paper), that of the queue that the packet joins.
+        pub occupancy: Span = Span::default(),
     }
 }
 

@@ -12,23 +12,17 @@
 
 use crate::Admit;
 use forebay_core::config::above_zero;
-use forebay_core::{Bank, ConfigError, Context, DropReason, Limit, Packet, QueueId, Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{
+    Bank, ConfigError, Context, DropReason, Limit, Packet, QueueId, Rate, Time, params,
+};
 use std::any::Any;
 
-/// Parameters of the shared limit.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct FattestDropParams {
-    /// Room in all queues together, in packets ("10240p") or bytes ("15MB"); above 0 (RFC 8290,
-    /// section 5.2.1).
-    pub limit: Limit,
-}
-
-impl Default for FattestDropParams {
-    fn default() -> Self {
-        FattestDropParams { limit: Limit::Packets(10_240) }
+params! {
+    /// Parameters of the shared limit.
+    pub struct FattestDropParams {
+        /// Room in all queues together, in packets ("10240p") or bytes ("15MB"); above 0 (RFC 8290,
+        /// section 5.2.1).
+        pub limit: Limit = Limit::Packets(10_240),
     }
 }
 

@@ -39,9 +39,8 @@ use crate::retune::retuned;
 use forebay_core::config::above_zero;
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
+    params,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::any::Any;
 
 /// Global synchronization protection, with one state for each queue.
@@ -73,41 +72,28 @@ enum Phase {
     Drain,
 }
 
-/// Parameters of GSP.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct GspParams {
-    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
-    /// transmission. Above 0.
-    pub limit: Limit,
-    /// Length above which a packet is dropped, in packets or bytes; above 0, well below `limit`.
-    /// Default: what the link sends in 15 ms, but at least two packets of the largest size.
-    pub threshold: Option<Limit>,
-    /// Time after a drop in which the threshold is ignored, at most (presetInt); above 0, about
-    /// the largest usual round-trip time. Default 200ms.
-    pub interval: Duration,
-    /// Whether the interval shrinks while the queue stays above the threshold. Default true.
-    pub adaptive: bool,
-    /// Time constant of that adaptation (tau), comfortably above `interval`. Default 1s.
-    pub tau: Duration,
-    /// Weight of the time above the threshold against that below (alpha); above 0, not much more
-    /// than 1. Default 2.
-    pub alpha: f64,
-    /// Bound of the cumulative time (maxTime). Default 100s.
-    pub max_time: Duration,
-}
-
-impl Default for GspParams {
-    fn default() -> Self {
-        GspParams {
-            limit: Limit::Packets(1000),
-            threshold: None,
-            interval: Duration::from_millis(200),
-            adaptive: true,
-            tau: Duration::from_secs(1),
-            alpha: 2.0,
-            max_time: Duration::from_secs(100),
-        }
+params! {
+    /// Parameters of GSP.
+    pub struct GspParams {
+        /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
+        /// transmission. Above 0.
+        pub limit: Limit = Limit::Packets(1000),
+        /// Length above which a packet is dropped, in packets or bytes; above 0, well below
+        /// `limit`. Default: what the link sends in 15 ms, but at least two packets of the largest
+        /// size.
+        pub threshold: Option<Limit> = None,
+        /// Time after a drop in which the threshold is ignored, at most (presetInt); above 0, about
+        /// the largest usual round-trip time. Default 200ms.
+        pub interval: Duration = Duration::from_millis(200),
+        /// Whether the interval shrinks while the queue stays above the threshold. Default true.
+        pub adaptive: bool = true,
+        /// Time constant of that adaptation (tau), comfortably above `interval`. Default 1s.
+        pub tau: Duration = Duration::from_secs(1),
+        /// Weight of the time above the threshold against that below (alpha); above 0, not much
+        /// more than 1. Default 2.
+        pub alpha: f64 = 2.0,
+        /// Bound of the cumulative time (maxTime). Default 100s.
+        pub max_time: Duration = Duration::from_secs(100),
     }
 }
 

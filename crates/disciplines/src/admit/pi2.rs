@@ -40,6 +40,7 @@ use crate::retune::retuned;
 use forebay_core::config::{above_zero, require};
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
+    params,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,45 +60,31 @@ pub enum Overload {
     Saturate,
 }
 
-/// Parameters of PI2.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Pi2Params {
-    /// Room in each queue, or in both queues of `dualpi2` together, in packets ("10000p") or bytes
-    /// ("15MB"); without the packet in transmission. Above 0. Default 10000p.
-    pub limit: Limit,
-    /// Target queueing delay, that of the longer wait in `dualpi2`; above 0. Default 15ms.
-    pub target: Duration,
-    /// Time between updates of the probability (Tupdate); above 0. Default 16ms.
-    pub t_update: Duration,
-    /// Weight of the distance from the target, in 1/s; above 0. Default 41/256.
-    pub alpha: f64,
-    /// Weight of the delay's change, in 1/s; above 0. Default 819/256.
-    pub beta: f64,
-    /// Marking probability of scalable packets, in base probabilities (k); at least 1. Default 2:
-    /// equal rates of CUBIC or Reno and Prague with equal round-trip times.
-    pub coupling: f64,
-    /// Response when marks no longer limit the queue: "drop" (all packets, with the classic
-    /// probability), or "saturate" (mark all scalable ones; the queue grows until it is full).
-    /// Default "drop".
-    pub overload: Overload,
-    /// Whether signals are spaced evenly (recur() of the RFC) rather than drawn at random. Default
-    /// false.
-    pub derandomize: bool,
-}
-
-impl Default for Pi2Params {
-    fn default() -> Self {
-        Pi2Params {
-            limit: Limit::Packets(10_000),
-            target: Duration::from_millis(15),
-            t_update: Duration::from_millis(16),
-            alpha: 41.0 / 256.0,
-            beta: 819.0 / 256.0,
-            coupling: 2.0,
-            overload: Overload::Drop,
-            derandomize: false,
-        }
+params! {
+    /// Parameters of PI2.
+    #[derive(Copy)]
+    pub struct Pi2Params {
+        /// Room in each queue, or in both queues of `dualpi2` together, in packets ("10000p") or
+        /// bytes ("15MB"); without the packet in transmission. Above 0. Default 10000p.
+        pub limit: Limit = Limit::Packets(10_000),
+        /// Target queueing delay, that of the longer wait in `dualpi2`; above 0. Default 15ms.
+        pub target: Duration = Duration::from_millis(15),
+        /// Time between updates of the probability (Tupdate); above 0. Default 16ms.
+        pub t_update: Duration = Duration::from_millis(16),
+        /// Weight of the distance from the target, in 1/s; above 0. Default 41/256.
+        pub alpha: f64 = 41.0 / 256.0,
+        /// Weight of the delay's change, in 1/s; above 0. Default 819/256.
+        pub beta: f64 = 819.0 / 256.0,
+        /// Marking probability of scalable packets, in base probabilities (k); at least 1. Default
+        /// 2: equal rates of CUBIC or Reno and Prague with equal round-trip times.
+        pub coupling: f64 = 2.0,
+        /// Response when marks no longer limit the queue: "drop" (all packets, with the classic
+        /// probability), or "saturate" (mark all scalable ones; the queue grows until it is full).
+        /// Default "drop".
+        pub overload: Overload = Overload::Drop,
+        /// Whether signals are spaced evenly (recur() of the RFC) rather than drawn at random.
+        /// Default false.
+        pub derandomize: bool = false,
     }
 }
 

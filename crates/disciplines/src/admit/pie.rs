@@ -39,7 +39,7 @@ use crate::retune::retuned;
 use forebay_core::config::{above_zero, within};
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rng, Row,
-    Setting, Time,
+    Setting, Time, params,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,51 +62,36 @@ pub enum DelayEstimation {
     DepartureRate,
 }
 
-/// Parameters of PIE.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct PieParams {
-    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
-    /// transmission. Above 0.
-    pub limit: Limit,
-    /// Target queueing delay (QDELAY_REF); above 0. Default 15ms (RFC 8033, section 4.2).
-    pub target: Duration,
-    /// Time between updates of the probability (T_UPDATE); above 0. Default 15ms (RFC 8033, section
-    /// 4.2).
-    pub t_update: Duration,
-    /// Weight of the distance from the target, in 1/s; above 0. Default 0.125 (RFC 8033, section
-    /// 4.2).
-    pub alpha: f64,
-    /// Weight of the delay's change, in 1/s; above 0. Default 1.25 (RFC 8033, section 4.2).
-    pub beta: f64,
-    /// Time without drops after a calm period (MAX_BURST). Default 150ms (RFC 8033, section 4.4).
-    pub max_burst: Duration,
-    /// Whether packets of ECN-capable transports are marked rather than dropped while the
-    /// probability is below `mark_ecnth` (RFC 8033, section 5.1). Default false.
-    pub ecn: bool,
-    /// Drop probability from which marks give way to drops (MAX_ECNTH), 0 to 1. Default 0.1.
-    pub mark_ecnth: f64,
-    /// How the delay is measured: "timestamp" or "departure-rate" (RFC 8033, section 5.2).
-    pub delay_estimation: DelayEstimation,
-    /// Whether drops that come too close together or too far apart are avoided (RFC 8033, section
-    /// 5.4). Default true.
-    pub derandomize: bool,
-}
-
-impl Default for PieParams {
-    fn default() -> Self {
-        PieParams {
-            limit: Limit::Packets(1000),
-            target: Duration::from_millis(15),
-            t_update: Duration::from_millis(15),
-            alpha: 0.125,
-            beta: 1.25,
-            max_burst: Duration::from_millis(150),
-            ecn: false,
-            mark_ecnth: 0.1,
-            delay_estimation: DelayEstimation::default(),
-            derandomize: true,
-        }
+params! {
+    /// Parameters of PIE.
+    #[derive(Copy)]
+    pub struct PieParams {
+        /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
+        /// transmission. Above 0.
+        pub limit: Limit = Limit::Packets(1000),
+        /// Target queueing delay (QDELAY_REF); above 0. Default 15ms (RFC 8033, section 4.2).
+        pub target: Duration = Duration::from_millis(15),
+        /// Time between updates of the probability (T_UPDATE); above 0. Default 15ms (RFC 8033,
+        /// section 4.2).
+        pub t_update: Duration = Duration::from_millis(15),
+        /// Weight of the distance from the target, in 1/s; above 0. Default 0.125 (RFC 8033,
+        /// section 4.2).
+        pub alpha: f64 = 0.125,
+        /// Weight of the delay's change, in 1/s; above 0. Default 1.25 (RFC 8033, section 4.2).
+        pub beta: f64 = 1.25,
+        /// Time without drops after a calm period (MAX_BURST). Default 150ms (RFC 8033, section
+        /// 4.4).
+        pub max_burst: Duration = Duration::from_millis(150),
+        /// Whether packets of ECN-capable transports are marked rather than dropped while the
+        /// probability is below `mark_ecnth` (RFC 8033, section 5.1). Default false.
+        pub ecn: bool = false,
+        /// Drop probability from which marks give way to drops (MAX_ECNTH), 0 to 1. Default 0.1.
+        pub mark_ecnth: f64 = 0.1,
+        /// How the delay is measured: "timestamp" or "departure-rate" (RFC 8033, section 5.2).
+        pub delay_estimation: DelayEstimation = DelayEstimation::default(),
+        /// Whether drops that come too close together or too far apart are avoided (RFC 8033,
+        /// section 5.4). Default true.
+        pub derandomize: bool = true,
     }
 }
 

@@ -40,10 +40,8 @@ use crate::Admit;
 use forebay_core::config::{above_zero, require};
 use forebay_core::{
     Bank, Bytes, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rate,
-    Setting, Time,
+    Setting, Time, params,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::any::Any;
 
 /// Random early detection, with one state for each queue.
@@ -74,90 +72,67 @@ struct Adaptation {
 /// Most missed steps of max_p that are made after a pause.
 const MOST_STEPS: u32 = 100;
 
-/// Parameters of RED.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct RedParams {
-    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
-    /// transmission. Above 0.
-    pub limit: Limit,
-    /// Average length from which packets are dropped (min_th), in packets or bytes; above 0.
-    /// Default: 5p, the paper's minimum (section 6.2); with `target_delay` half of the packets of
-    /// `mean_packet` that the link sends in it, at least 5.
-    pub min_th: Option<Limit>,
-    /// Average length from which all packets are dropped, or with `gentle` from which the
-    /// probability grows faster (max_th); in the unit of `min_th` and above it. The paper asks for
-    /// at least twice `min_th` (section 6.3). Default: 15p; with `target_delay` three times
-    /// `min_th`.
-    pub max_th: Option<Limit>,
-    /// Drop probability at `max_th` (max_p); above 0, at most 1. With `adapt_every`, this is the
-    /// initial value. Default 0.1 (Floyd, "Discussions of setting parameters", 1997; the paper of
-    /// 1993 has 0.02).
-    pub max_p: f64,
-    /// Weight of the present length in the average (w_q); above 0, at most 1. Default: 0.002
-    /// (section 6.1); with `target_delay` 1 - exp(-1/C), where C is what the link sends of
-    /// `mean_packet` in 1 s.
-    pub weight: Option<f64>,
-    /// How often `max_p` is adapted, between 0.01 and 0.5, so that the average stays between 0.4
-    /// and 0.6 of the way from `min_th` to `max_th` (Adaptive RED, which has 500ms); above 0.
-    /// Default: never.
-    pub adapt_every: Option<Duration>,
-    /// Queueing delay by which Adaptive RED chooses `min_th`, `max_th` and `weight` where they are
-    /// not given (its section 3; 5ms there); above 0. Default: none, they do not depend on the
-    /// link.
-    pub target_delay: Option<Duration>,
-    /// Whether the probability goes from `max_p` at `max_th` to 1 at twice `max_th`, rather than
-    /// jump to 1 (Floyd 2000). Default true.
-    pub gentle: bool,
-    /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that two
-    /// thirds of p_b are lost rather than twice p_b. Default false.
-    pub wait: bool,
-    /// Whether an arrival that finds one packet waiting or none is never dropped early, however
-    /// high the average (ns-2 and ns-3). It keeps the link busy when senders have just slowed
-    /// down. Default false.
-    pub spare_short: bool,
-    /// Whether the arrival with which the average reaches `min_th` is never dropped, as in ns-2 and
-    /// ns-3 (`old`). Default false.
-    pub spare_first: bool,
-    /// Typical packet size, in bytes, by which idle time is counted (s, section 11); above 0.
-    /// Default 500B (ns-2).
-    pub mean_packet: Bytes,
-    /// How an arrival at an empty queue ages the average: by the idle `"time"`, by whole packets
-    /// and itself (`"arrivals"`, as in ns-2 and ns-3), or by the idle time and, while the last
-    /// packet is being sent, itself (`"linux"`). Default "time".
-    pub idle: Idle,
-    /// Arrivals from one drop to the next: 1 to 1/p_b - 1 (`"paper"`, figure 2), or 1 to 1/p_b
-    /// (`"linux"`), which is one drop in 10.5 rather than 10 if p_b is 0.05. Not with `wait`.
-    /// Default "paper".
-    pub gaps: Gaps,
-    /// Whether a packet's drop probability is proportional to its size, the largest having that of
-    /// the curve (section 4, byte mode; RFC 7141 advises against it). Default false.
-    pub byte_mode: bool,
-    /// Whether packets of ECN-capable transports are marked rather than dropped while the average
-    /// is below `max_th` (RFC 3168, section 7). Default false.
-    pub ecn: bool,
-}
-
-impl Default for RedParams {
-    fn default() -> Self {
-        RedParams {
-            limit: Limit::Packets(1000),
-            min_th: None,
-            max_th: None,
-            max_p: 0.1,
-            weight: None,
-            adapt_every: None,
-            target_delay: None,
-            gentle: true,
-            wait: false,
-            spare_short: false,
-            spare_first: false,
-            mean_packet: Bytes(500),
-            idle: Idle::default(),
-            gaps: Gaps::default(),
-            byte_mode: false,
-            ecn: false,
-        }
+params! {
+    /// Parameters of RED.
+    pub struct RedParams {
+        /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
+        /// transmission. Above 0.
+        pub limit: Limit = Limit::Packets(1000),
+        /// Average length from which packets are dropped (min_th), in packets or bytes; above 0.
+        /// Default: 5p, the paper's minimum (section 6.2); with `target_delay` half of the packets
+        /// of `mean_packet` that the link sends in it, at least 5.
+        pub min_th: Option<Limit> = None,
+        /// Average length from which all packets are dropped, or with `gentle` from which the
+        /// probability grows faster (max_th); in the unit of `min_th` and above it. The paper asks
+        /// for at least twice `min_th` (section 6.3). Default: 15p; with `target_delay` three times
+        /// `min_th`.
+        pub max_th: Option<Limit> = None,
+        /// Drop probability at `max_th` (max_p); above 0, at most 1. With `adapt_every`, this is
+        /// the initial value. Default 0.1 (Floyd, "Discussions of setting parameters", 1997; the
+        /// paper of 1993 has 0.02).
+        pub max_p: f64 = 0.1,
+        /// Weight of the present length in the average (w_q); above 0, at most 1. Default: 0.002
+        /// (section 6.1); with `target_delay` 1 - exp(-1/C), where C is what the link sends of
+        /// `mean_packet` in 1 s.
+        pub weight: Option<f64> = None,
+        /// How often `max_p` is adapted, between 0.01 and 0.5, so that the average stays between
+        /// 0.4 and 0.6 of the way from `min_th` to `max_th` (Adaptive RED, which has 500ms); above
+        /// 0. Default: never.
+        pub adapt_every: Option<Duration> = None,
+        /// Queueing delay by which Adaptive RED chooses `min_th`, `max_th` and `weight` where they
+        /// are not given (its section 3; 5ms there); above 0. Default: none, they do not depend on
+        /// the link.
+        pub target_delay: Option<Duration> = None,
+        /// Whether the probability goes from `max_p` at `max_th` to 1 at twice `max_th`, rather
+        /// than jump to 1 (Floyd 2000). Default true.
+        pub gentle: bool = true,
+        /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that two
+        /// thirds of p_b are lost rather than twice p_b. Default false.
+        pub wait: bool = false,
+        /// Whether an arrival that finds one packet waiting or none is never dropped early, however
+        /// high the average (ns-2 and ns-3). It keeps the link busy when senders have just slowed
+        /// down. Default false.
+        pub spare_short: bool = false,
+        /// Whether the arrival with which the average reaches `min_th` is never dropped, as in ns-2
+        /// and ns-3 (`old`). Default false.
+        pub spare_first: bool = false,
+        /// Typical packet size, in bytes, by which idle time is counted (s, section 11); above 0.
+        /// Default 500B (ns-2).
+        pub mean_packet: Bytes = Bytes(500),
+        /// How an arrival at an empty queue ages the average: by the idle `"time"`, by whole
+        /// packets and itself (`"arrivals"`, as in ns-2 and ns-3), or by the idle time and, while
+        /// the last packet is being sent, itself (`"linux"`). Default "time".
+        pub idle: Idle = Idle::default(),
+        /// Arrivals from one drop to the next: 1 to 1/p_b - 1 (`"paper"`, figure 2), or 1 to 1/p_b
+        /// (`"linux"`), which is one drop in 10.5 rather than 10 if p_b is 0.05. Not with `wait`.
+        /// Default "paper".
+        pub gaps: Gaps = Gaps::default(),
+        /// Whether a packet's drop probability is proportional to its size, the largest having that
+        /// of the curve (section 4, byte mode; RFC 7141 advises against it). Default false.
+        pub byte_mode: bool = false,
+        /// Whether packets of ECN-capable transports are marked rather than dropped while the
+        /// average is below `max_th` (RFC 3168, section 7). Default false.
+        pub ecn: bool = false,
     }
 }
 

@@ -10,29 +10,22 @@ use crate::retune::replaced;
 use forebay_core::config::above_zero;
 use forebay_core::{
     Bank, Conduct, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Setting, Time,
+    params,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::any::Any;
 
 /// Drops packets that arrive when all queues together are full.
 pub struct SharedTailDrop(SharedTailDropParams);
 
-/// Parameters of shared tail drop.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct SharedTailDropParams {
-    /// Room for all queues together, in packets ("100p") or bytes ("150KB"); without the packet in
-    /// transmission. Above 0.
-    pub limit: Limit,
-    /// Whether a packet for a higher queue that finds the buffer full takes the place of the last
-    /// one of the lowest.
-    pub push_out: bool,
-}
-
-impl Default for SharedTailDropParams {
-    fn default() -> Self {
-        SharedTailDropParams { limit: Limit::Packets(1000), push_out: false }
+params! {
+    /// Parameters of shared tail drop.
+    pub struct SharedTailDropParams {
+        /// Room for all queues together, in packets ("100p") or bytes ("150KB"); without the packet
+        /// in transmission. Above 0.
+        pub limit: Limit = Limit::Packets(1000),
+        /// Whether a packet for a higher queue that finds the buffer full takes the place of the
+        /// last one of the lowest.
+        pub push_out: bool = false,
     }
 }
 

@@ -25,9 +25,8 @@ use crate::retune::retuned;
 use forebay_core::config::above_zero;
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
+    params,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::any::Any;
 
 /// A marking probability that rises with the waiting time of a packet.
@@ -65,30 +64,19 @@ pub struct Step {
     signals: Vec<Recur>,
 }
 
-/// Parameters of `step`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct StepParams {
-    /// Room in each queue, in packets ("10000p") or bytes ("15MB"); without the packet in
-    /// transmission. Above 0. Default 10000p.
-    pub limit: Limit,
-    /// Waiting time above which packets are marked (minTh). Default 1ms.
-    pub threshold: Duration,
-    /// Time above the threshold over which the probability rises to 1. Default 0ms: at once.
-    pub range: Duration,
-    /// Packets that must stay behind for a mark (Th_len): above 0 for slow links, where a single
-    /// packet takes longer than the threshold. Default 0.
-    pub packets: u32,
-}
-
-impl Default for StepParams {
-    fn default() -> Self {
-        StepParams {
-            limit: Limit::Packets(10_000),
-            threshold: Duration::from_millis(1),
-            range: Duration::ZERO,
-            packets: 0,
-        }
+params! {
+    /// Parameters of `step`.
+    pub struct StepParams {
+        /// Room in each queue, in packets ("10000p") or bytes ("15MB"); without the packet in
+        /// transmission. Above 0. Default 10000p.
+        pub limit: Limit = Limit::Packets(10_000),
+        /// Waiting time above which packets are marked (minTh). Default 1ms.
+        pub threshold: Duration = Duration::from_millis(1),
+        /// Time above the threshold over which the probability rises to 1. Default 0ms: at once.
+        pub range: Duration = Duration::ZERO,
+        /// Packets that must stay behind for a mark (Th_len): above 0 for slow links, where a
+        /// single packet takes longer than the threshold. Default 0.
+        pub packets: u32 = 0,
     }
 }
 

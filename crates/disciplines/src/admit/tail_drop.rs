@@ -7,9 +7,8 @@ use crate::{Admit, OneOrEach};
 use forebay_core::config::above_zero;
 use forebay_core::{
     Bank, Conduct, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Setting, Time,
+    params,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::any::Any;
 
 /// Drops packets that arrive at a full queue.
@@ -17,18 +16,12 @@ pub struct TailDrop {
     limits: Vec<Limit>,
 }
 
-/// Parameters of tail drop.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct TailDropParams {
-    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"), or a list with one entry for
-    /// each queue; without the packet in transmission. Above 0.
-    pub limit: OneOrEach<Limit>,
-}
-
-impl Default for TailDropParams {
-    fn default() -> Self {
-        TailDropParams { limit: OneOrEach::One(Limit::Packets(1000)) }
+params! {
+    /// Parameters of tail drop.
+    pub struct TailDropParams {
+        /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"), or a list with one entry
+        /// for each queue; without the packet in transmission. Above 0.
+        pub limit: OneOrEach<Limit> = OneOrEach::One(Limit::Packets(1000)),
     }
 }
 

@@ -5,9 +5,7 @@
 use crate::Classify;
 use crate::retune::unchanged;
 use forebay_core::config::within;
-use forebay_core::{Bank, ConfigError, Context, Named, Packet, QueueId, Setting, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{Bank, ConfigError, Context, Named, Packet, QueueId, Setting, Time, params};
 use std::any::Any;
 
 /// Queue q for class q; classes above the highest queue join the highest.
@@ -16,18 +14,12 @@ pub struct Class {
     queues: usize,
 }
 
-/// Parameters of `class` and `precedence`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ClassParams {
-    /// Number of queues, 1 to 256; class (or precedence) q joins queue q, and those beyond join the
-    /// highest.
-    pub queues: usize,
-}
-
-impl Default for ClassParams {
-    fn default() -> Self {
-        ClassParams { queues: 2 }
+params! {
+    /// Parameters of `class` and `precedence`.
+    pub struct ClassParams {
+        /// Number of queues, 1 to 256; class (or precedence) q joins queue q, and those beyond join
+        /// the highest.
+        pub queues: usize = 2,
     }
 }
 

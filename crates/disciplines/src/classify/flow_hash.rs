@@ -11,9 +11,7 @@
 use crate::Classify;
 use crate::retune::unchanged;
 use forebay_core::config::within;
-use forebay_core::{Bank, ConfigError, Context, Named, Packet, QueueId, Setting, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{Bank, ConfigError, Context, Named, Packet, QueueId, Setting, Time, params};
 use std::any::Any;
 
 /// A queue for every bucket of a hash over flows.
@@ -23,19 +21,13 @@ pub struct FlowHash {
     salt: u64,
 }
 
-/// Parameters of the flow hash.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct FlowHashParams {
-    /// Number of queues, 1 to 65536. Default 1024 (RFC 8290, section 5.2.2).
-    pub queues: u32,
-    /// Perturbation of the hash; any whole number. Default 0.
-    pub salt: u64,
-}
-
-impl Default for FlowHashParams {
-    fn default() -> Self {
-        FlowHashParams { queues: 1024, salt: 0 }
+params! {
+    /// Parameters of the flow hash.
+    pub struct FlowHashParams {
+        /// Number of queues, 1 to 65536. Default 1024 (RFC 8290, section 5.2.2).
+        pub queues: u32 = 1024,
+        /// Perturbation of the hash; any whole number. Default 0.
+        pub salt: u64 = 0,
     }
 }
 

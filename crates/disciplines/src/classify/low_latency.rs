@@ -17,9 +17,8 @@ use super::queue_protection::{QueueProtection, QueueProtectionParams};
 use crate::Classify;
 use forebay_core::{
     Bank, Codepoint, Conduct, ConfigError, Context, Named, Packet, QueueId, Rate, Setting, Time,
+    params,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::any::Any;
 
 /// The queue of packets that are not low-latency.
@@ -36,24 +35,19 @@ pub struct LowLatency {
     protection: Option<QueueProtection>,
 }
 
-/// Parameters of `low-latency`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct LowLatencyParams {
-    /// Whether ECT(1) and CE packets are low-latency (L4S). Default true.
-    pub ecn: bool,
-    /// DSCPs whose packets are low-latency too, such as ["NQB", "EF"] (RFC 9332, section 2.5.1.1);
-    /// at least one in `nqb`.
-    pub dscp: Vec<Codepoint>,
-    /// Queue protection (RFC 9957), which moves packets of flows that build up the low-latency queue
-    /// to the other one: {} for the RFC's values, or any of `min_th`, `range`, `critical_ql`,
-    /// `critical_ql_score`, `lg_aging`, `buckets`, `attempts` and `max_ql_score`. Default: off.
-    pub queue_protection: Option<QueueProtectionParams>,
-}
-
-impl Default for LowLatencyParams {
-    fn default() -> Self {
-        LowLatencyParams { ecn: true, dscp: Vec::new(), queue_protection: None }
+params! {
+    /// Parameters of `low-latency`.
+    pub struct LowLatencyParams {
+        /// Whether ECT(1) and CE packets are low-latency (L4S). Default true.
+        pub ecn: bool = true,
+        /// DSCPs whose packets are low-latency too, such as ["NQB", "EF"] (RFC 9332, section
+        /// 2.5.1.1); at least one in `nqb`.
+        pub dscp: Vec<Codepoint> = Vec::new(),
+        /// Queue protection (RFC 9957), which moves packets of flows that build up the low-latency
+        /// queue to the other one: {} for the RFC's values, or any of `min_th`, `range`,
+        /// `critical_ql`, `critical_ql_score`, `lg_aging`, `buckets`, `attempts` and
+        /// `max_ql_score`. Default: off.
+        pub queue_protection: Option<QueueProtectionParams> = None,
     }
 }
 

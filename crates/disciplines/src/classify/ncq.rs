@@ -40,7 +40,7 @@ use crate::Classify;
 use forebay_core::config::{above_zero, require, within};
 use forebay_core::{
     Bank, Bytes, Conduct, ConfigError, Context, Duration, Named, Packet, PacketKind, QueueId, Rate,
-    Setting, Time,
+    Setting, Time, params,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,64 +74,44 @@ pub enum Identify {
     Flow(FlowParams),
 }
 
-/// Limits of a non-congestive flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct FlowParams {
-    /// Rate that a flow may send in the long run. Above 0. Default: a G.711 call of 120-byte
-    /// packets every 10 ms (section 5.2.3).
-    pub rate: Rate,
-    /// Volume that a flow may send beyond that, above 0 to 1 GB. Default: section 5.2.1's
-    /// non-congestive task, 10 KB.
-    pub volume: Bytes,
-    /// Flows remembered, 1 to 1048576, rounded up to a multiple of 4.
-    pub flows: u32,
-}
-
-impl Default for FlowParams {
-    fn default() -> Self {
-        FlowParams { rate: Rate::from_bps(96_000), volume: Bytes(10_000), flows: 1024 }
+params! {
+    /// Limits of a non-congestive flow.
+    #[derive(Copy, PartialEq, Eq)]
+    pub struct FlowParams {
+        /// Rate that a flow may send in the long run. Above 0. Default: a G.711 call of 120-byte
+        /// packets every 10 ms (section 5.2.3).
+        pub rate: Rate = Rate::from_bps(96_000),
+        /// Volume that a flow may send beyond that, above 0 to 1 GB. Default: section 5.2.1's
+        /// non-congestive task, 10 KB.
+        pub volume: Bytes = Bytes(10_000),
+        /// Flows remembered, 1 to 1048576, rounded up to a multiple of 4.
+        pub flows: u32 = 1024,
     }
 }
 
-/// Parameters of NCQ's favour rule.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct NcqParams {
-    /// Largest favoured share of all received packets (ncqthresh, section 3), 0 to 1; typically
-    /// 0.01 to 0.05.
-    pub ncqthresh: f64,
-    /// Length from which a packet is not small, in bytes (section 3), above 0.
-    pub length: Bytes,
-    /// Time over which packets are counted: "lifetime" (the paper's), `{ decaying = "10s" }` or
-    /// `{ sliding = "10s" }`.
-    pub window: Window,
-    /// How the threshold limits favour: "threshold" (the paper's) or "probabilistic".
-    pub mode: FavourMode,
-    /// Relative increase of the normal packets' mean wait that is accepted, above 0 to 1. If given,
-    /// the threshold is computed from it, and `ncqthresh` is not used. Default: none.
-    pub impact: Option<f64>,
-    /// Whether pure ACKs are eligible (section 6).
-    pub favour_acks: bool,
-    /// Whether control packets (SYN, FIN, RST, routing) are eligible (section 6).
-    pub favour_control: bool,
-    /// When a packet is non-congestive: "size" (the paper's) or `{ flow = { rate, volume, flows
-    /// } }`.
-    pub identify: Identify,
-}
-
-impl Default for NcqParams {
-    fn default() -> Self {
-        NcqParams {
-            ncqthresh: 0.05,
-            length: Bytes(130),
-            window: Window::Lifetime,
-            mode: FavourMode::Threshold,
-            impact: None,
-            favour_acks: false,
-            favour_control: false,
-            identify: Identify::Size,
-        }
+params! {
+    /// Parameters of NCQ's favour rule.
+    pub struct NcqParams {
+        /// Largest favoured share of all received packets (ncqthresh, section 3), 0 to 1; typically
+        /// 0.01 to 0.05.
+        pub ncqthresh: f64 = 0.05,
+        /// Length from which a packet is not small, in bytes (section 3), above 0.
+        pub length: Bytes = Bytes(130),
+        /// Time over which packets are counted: "lifetime" (the paper's), `{ decaying = "10s" }` or
+        /// `{ sliding = "10s" }`.
+        pub window: Window = Window::Lifetime,
+        /// How the threshold limits favour: "threshold" (the paper's) or "probabilistic".
+        pub mode: FavourMode = FavourMode::Threshold,
+        /// Relative increase of the normal packets' mean wait that is accepted, above 0 to 1. If
+        /// given, the threshold is computed from it, and `ncqthresh` is not used. Default: none.
+        pub impact: Option<f64> = None,
+        /// Whether pure ACKs are eligible (section 6).
+        pub favour_acks: bool = false,
+        /// Whether control packets (SYN, FIN, RST, routing) are eligible (section 6).
+        pub favour_control: bool = false,
+        /// When a packet is non-congestive: "size" (the paper's) or `{ flow = { rate, volume, flows
+        /// } }`.
+        pub identify: Identify = Identify::Size,
     }
 }
 

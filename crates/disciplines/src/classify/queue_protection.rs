@@ -35,50 +35,35 @@
 
 use super::mix;
 use forebay_core::config::{above_zero, require, within};
-use forebay_core::{ConfigError, Duration, Rate, Setting, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Duration, Rate, Setting, Time, params};
 
-/// Parameters of queue protection, by their names in RFC 9957.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct QueueProtectionParams {
-    /// Delay above which packets count as congesting (MINTH). On links where two of the largest
-    /// packets take longer, their time is used instead (FLOOR). Default 475us.
-    pub min_th: Duration,
-    /// Delay above `min_th` over which packets come to count in full (RANGE). Default 525us.
-    pub range: Duration,
-    /// Delay of the low-latency queue above which packets are sanctioned (CRITICALqL_us). Default:
-    /// the end of the ramp (MAXTH).
-    pub critical_ql: Option<Duration>,
-    /// Score of a flow above which its packets are sanctioned when the delay is the critical one
-    /// (CRITICALqLSCORE_us); above 0. Larger values forgive longer bursts. Default 4ms.
-    pub critical_ql_score: Duration,
-    /// Binary logarithm of the rate, in bytes per 2^30 nanoseconds, that a flow may contribute to
-    /// congestion in the long run (LG_AGING), 1 to 30. Default 19: 488 kB/s.
-    pub lg_aging: u32,
-    /// Buckets beside the dregs (NBUCKETS); a power of two, 1 to 65536. Default 32.
-    pub buckets: u32,
-    /// Number of buckets in which a flow is looked for (ATTEMPTS), 1 to 32. Multiplied by the
-    /// binary logarithm of `buckets` it is at most 32, the number of bits of the hash. Default 2.
-    pub attempts: u32,
-    /// Highest score of a flow (qLSCORE_MAX), and so the longest time until it is forgiven; above
-    /// 0. Default 5s.
-    pub max_ql_score: Duration,
-}
-
-impl Default for QueueProtectionParams {
-    fn default() -> Self {
-        QueueProtectionParams {
-            min_th: Duration::from_micros(475),
-            range: Duration::from_micros(525),
-            critical_ql: None,
-            critical_ql_score: Duration::from_millis(4),
-            lg_aging: 19,
-            buckets: 32,
-            attempts: 2,
-            max_ql_score: Duration::from_millis(5000),
-        }
+params! {
+    /// Parameters of queue protection, by their names in RFC 9957.
+    #[derive(PartialEq)]
+    pub struct QueueProtectionParams {
+        /// Delay above which packets count as congesting (MINTH). On links where two of the largest
+        /// packets take longer, their time is used instead (FLOOR). Default 475us.
+        pub min_th: Duration = Duration::from_micros(475),
+        /// Delay above `min_th` over which packets come to count in full (RANGE). Default 525us.
+        pub range: Duration = Duration::from_micros(525),
+        /// Delay of the low-latency queue above which packets are sanctioned (CRITICALqL_us).
+        /// Default: the end of the ramp (MAXTH).
+        pub critical_ql: Option<Duration> = None,
+        /// Score of a flow above which its packets are sanctioned when the delay is the critical
+        /// one (CRITICALqLSCORE_us); above 0. Larger values forgive longer bursts. Default 4ms.
+        pub critical_ql_score: Duration = Duration::from_millis(4),
+        /// Binary logarithm of the rate, in bytes per 2^30 nanoseconds, that a flow may contribute
+        /// to congestion in the long run (LG_AGING), 1 to 30. Default 19: 488 kB/s.
+        pub lg_aging: u32 = 19,
+        /// Buckets beside the dregs (NBUCKETS); a power of two, 1 to 65536. Default 32.
+        pub buckets: u32 = 32,
+        /// Number of buckets in which a flow is looked for (ATTEMPTS), 1 to 32. Multiplied by the
+        /// binary logarithm of `buckets` it is at most 32, the number of bits of the hash. Default
+        /// 2.
+        pub attempts: u32 = 2,
+        /// Highest score of a flow (qLSCORE_MAX), and so the longest time until it is forgiven;
+        /// above 0. Default 5s.
+        pub max_ql_score: Duration = Duration::from_millis(5000),
     }
 }
 

@@ -50,11 +50,9 @@ use forebay_core::config::{above_zero, require, within};
 use forebay_core::tcp::Tcp;
 use forebay_core::{
     Backlog, Bank, Bytes, Conduct, ConfigError, Context, Discipline, DropReason, Duration, Named,
-    Packet, Rate, Setting, Time, Verdict, Wake,
+    Packet, Rate, Setting, Time, Verdict, Wake, params,
 };
 use longest::Longest;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use shaper::Shaper;
 
 pub use ack_filter::AckFilter;
@@ -91,64 +89,47 @@ struct Tin {
     packets: usize,
 }
 
-/// Parameters of CAKE.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CakeParams {
-    /// Rate to shape to, by the length on the wire; above 0. Default: none, the link's own rate is
-    /// the limit.
-    pub bandwidth: Option<Rate>,
-    /// How DSCPs choose a tin: "besteffort", "precedence", "diffserv3", "diffserv4" or "diffserv8".
-    /// Default "diffserv3".
-    pub diffserv: Diffserv,
-    /// Who shares the bandwidth fairly: "none", "srchost", "dsthost", "hosts", "flows",
-    /// "dual-srchost", "dual-dsthost" or "triple-isolate". Default "triple-isolate".
-    pub isolation: Isolation,
-    /// The usual round-trip time to the far ends, COBALT's interval; above 0. Default 100ms.
-    pub rtt: Duration,
-    /// Acceptable standing delay; above 0, below `rtt`. Default: a twentieth of `rtt`. A tin's is
-    /// at least 1.5 transmissions of the largest packet at its threshold.
-    pub target: Option<Duration>,
-    /// Bytes that the bottleneck adds to every IP packet, -64 to 256. Default: those of the link.
-    pub overhead: Option<i64>,
-    /// Minimum length on the wire, including overhead; at most 256B. Default 0B.
-    pub mpu: Bytes,
-    /// The bottleneck's framing: "none", "atm" (53 bytes for each 48 begun) or "ptm" (a byte more
-    /// for each 64 begun). Default "none".
-    pub framing: Framing,
-    /// Whether the DSCP of packets is cleared once the tin is chosen. Default false.
-    pub wash: bool,
-    /// Whether dropped packets count as sent, for a shaper behind the bottleneck. Default false.
-    pub ingress: bool,
-    /// Which pure acknowledgments are dropped from the queue because later ones of their flow make
-    /// them redundant: "none", "conservative" (the first of two such) or "aggressive" (also a
-    /// single one, next to the new one). It has an effect where TCP headers are known: on links and
-    /// in the gate, but not in wireless networks or behind the C interface. Default "none".
-    pub ack_filter: AckFilter,
-    /// Room for packets in bytes; above 0. Default: four `rtt` at `bandwidth`, at least 4MB; 15.5MB
-    /// without bandwidth.
-    pub memory_limit: Option<Bytes>,
-    /// Perturbation of the hash over flows and hosts; any whole number. Default 0.
-    pub salt: u64,
-}
-
-impl Default for CakeParams {
-    fn default() -> Self {
-        CakeParams {
-            bandwidth: None,
-            diffserv: Diffserv::Diffserv3,
-            isolation: Isolation::TripleIsolate,
-            rtt: Duration::from_millis(100),
-            target: None,
-            overhead: None,
-            mpu: Bytes(0),
-            framing: Framing::None,
-            wash: false,
-            ingress: false,
-            ack_filter: AckFilter::None,
-            memory_limit: None,
-            salt: 0,
-        }
+params! {
+    /// Parameters of CAKE.
+    pub struct CakeParams {
+        /// Rate to shape to, by the length on the wire; above 0. Default: none, the link's own rate
+        /// is the limit.
+        pub bandwidth: Option<Rate> = None,
+        /// How DSCPs choose a tin: "besteffort", "precedence", "diffserv3", "diffserv4" or
+        /// "diffserv8". Default "diffserv3".
+        pub diffserv: Diffserv = Diffserv::Diffserv3,
+        /// Who shares the bandwidth fairly: "none", "srchost", "dsthost", "hosts", "flows",
+        /// "dual-srchost", "dual-dsthost" or "triple-isolate". Default "triple-isolate".
+        pub isolation: Isolation = Isolation::TripleIsolate,
+        /// The usual round-trip time to the far ends, COBALT's interval; above 0. Default 100ms.
+        pub rtt: Duration = Duration::from_millis(100),
+        /// Acceptable standing delay; above 0, below `rtt`. Default: a twentieth of `rtt`. A tin's
+        /// is at least 1.5 transmissions of the largest packet at its threshold.
+        pub target: Option<Duration> = None,
+        /// Bytes that the bottleneck adds to every IP packet, -64 to 256. Default: those of the
+        /// link.
+        pub overhead: Option<i64> = None,
+        /// Minimum length on the wire, including overhead; at most 256B. Default 0B.
+        pub mpu: Bytes = Bytes(0),
+        /// The bottleneck's framing: "none", "atm" (53 bytes for each 48 begun) or "ptm" (a byte
+        /// more for each 64 begun). Default "none".
+        pub framing: Framing = Framing::None,
+        /// Whether the DSCP of packets is cleared once the tin is chosen. Default false.
+        pub wash: bool = false,
+        /// Whether dropped packets count as sent, for a shaper behind the bottleneck. Default
+        /// false.
+        pub ingress: bool = false,
+        /// Which pure acknowledgments are dropped from the queue because later ones of their flow
+        /// make them redundant: "none", "conservative" (the first of two such) or "aggressive"
+        /// (also a single one, next to the new one). It has an effect where TCP headers are known:
+        /// on links and in the gate, but not in wireless networks or behind the C interface.
+        /// Default "none".
+        pub ack_filter: AckFilter = AckFilter::None,
+        /// Room for packets in bytes; above 0. Default: four `rtt` at `bandwidth`, at least 4MB;
+        /// 15.5MB without bandwidth.
+        pub memory_limit: Option<Bytes> = None,
+        /// Perturbation of the hash over flows and hosts; any whole number. Default 0.
+        pub salt: u64 = 0,
     }
 }
 

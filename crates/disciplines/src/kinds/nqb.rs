@@ -35,10 +35,8 @@ use crate::one_or_each::OneOrEach;
 use crate::schedule::{Drr, DrrParams};
 use forebay_core::config::{above_zero, require};
 use forebay_core::{
-    Bytes, Conduct, ConfigError, Discipline, Duration, Limit, Named, Setting, compose,
+    Bytes, Conduct, ConfigError, Discipline, Duration, Limit, Named, Setting, compose, params,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// A shallow queue for NQB traffic beside the default one.
 pub struct Nqb;
@@ -56,21 +54,15 @@ compose! {
     }
 }
 
-/// Room in the two queues.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct RoomsParams {
-    /// Room in the default queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
-    /// transmission. Above 0. Default 1000p.
-    pub limit: Limit,
-    /// Room in the shallow queue, in the same units. Default: what the link sends in 10 ms, or two
-    /// of the largest packets.
-    pub nqb_limit: Option<Limit>,
-}
-
-impl Default for RoomsParams {
-    fn default() -> Self {
-        RoomsParams { limit: Limit::Packets(1000), nqb_limit: None }
+params! {
+    /// Room in the two queues.
+    pub struct RoomsParams {
+        /// Room in the default queue, in packets ("1000p") or bytes ("1.5MB"); without the packet
+        /// in transmission. Above 0. Default 1000p.
+        pub limit: Limit = Limit::Packets(1000),
+        /// Room in the shallow queue, in the same units. Default: what the link sends in 10 ms, or
+        /// two of the largest packets.
+        pub nqb_limit: Option<Limit> = None,
     }
 }
 

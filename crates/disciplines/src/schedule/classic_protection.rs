@@ -24,9 +24,7 @@ use crate::Schedule;
 use crate::classify::CLASSIC;
 use crate::retune::retuned;
 use forebay_core::config::within;
-use forebay_core::{Bank, ConfigError, Named, QueueId, Setting, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{Bank, ConfigError, Named, QueueId, Setting, Time, params};
 use std::any::Any;
 
 /// Priority for higher queues, and a share for queue 0.
@@ -41,17 +39,11 @@ pub struct ClassicProtection {
 /// The whole link, in millionths.
 const WHOLE: i64 = 1_000_000;
 
-/// Parameters of `classic-protection`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ClassicProtectionParams {
-    /// Share of the link that queue 0 has while others wait, 0 to 1. Default 0.1.
-    pub share: f64,
-}
-
-impl Default for ClassicProtectionParams {
-    fn default() -> Self {
-        ClassicProtectionParams { share: 0.1 }
+params! {
+    /// Parameters of `classic-protection`.
+    pub struct ClassicProtectionParams {
+        /// Share of the link that queue 0 has while others wait, 0 to 1. Default 0.1.
+        pub share: f64 = 0.1,
     }
 }
 

@@ -23,9 +23,7 @@
 
 use crate::Schedule;
 use forebay_core::config::require;
-use forebay_core::{Bank, Bytes, ConfigError, Named, QueueId, Row, Setting, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{Bank, Bytes, ConfigError, Named, QueueId, Row, Setting, Time, params};
 use std::any::Any;
 
 /// Deficit round robin over new and old queues.
@@ -51,18 +49,12 @@ struct List {
     tail: u32,
 }
 
-/// Parameters of the fair scheduler.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct FairParams {
-    /// Bytes that a queue may send in each round; above 0. Default 1514B, an Ethernet frame (RFC
-    /// 8290, section 5.2.3).
-    pub quantum: Bytes,
-}
-
-impl Default for FairParams {
-    fn default() -> Self {
-        FairParams { quantum: Bytes(1514) }
+params! {
+    /// Parameters of the fair scheduler.
+    pub struct FairParams {
+        /// Bytes that a queue may send in each round; above 0. Default 1514B, an Ethernet frame
+        /// (RFC 8290, section 5.2.3).
+        pub quantum: Bytes = Bytes(1514),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::agent::AgentTable;
 use crate::course::Course;
 use crate::wireless::WirelessTable;
-use forebay_core::{Bytes, Codepoint, Duration, Ecn, Overhead, Rate, config};
+use forebay_core::{Bytes, Codepoint, Duration, Ecn, Overhead, Rate, config, params};
 use forebay_shaper::link_table;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -203,26 +203,16 @@ pub struct RemarkTable {
     pub ce: Option<Ecn>,
 }
 
-/// The hosts' links at a dumbbell or parking lot. Every flow has its own link at both ends, which
-/// never drops.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct AccessTable {
-    /// Rate; above 0.
-    pub rate: Rate,
-    /// Propagation delay, one way.
-    pub delay: Duration,
-    /// Bytes added to every IP packet.
-    pub overhead: Overhead,
-}
-
-impl Default for AccessTable {
-    fn default() -> Self {
-        AccessTable {
-            rate: Rate::from_bps(1_000_000_000),
-            delay: Duration::from_micros(100),
-            overhead: Overhead::default(),
-        }
+params! {
+    /// The hosts' links at a dumbbell or parking lot. Every flow has its own link at both ends,
+    /// which never drops.
+    pub struct AccessTable {
+        /// Rate; above 0.
+        pub rate: Rate = Rate::from_bps(1_000_000_000),
+        /// Propagation delay, one way.
+        pub delay: Duration = Duration::from_micros(100),
+        /// Bytes added to every IP packet.
+        pub overhead: Overhead = Overhead::default(),
     }
 }
 

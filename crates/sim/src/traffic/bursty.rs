@@ -10,9 +10,7 @@
 use super::family::{BuildSite, Generator};
 use super::law::require_length;
 use super::{Datagram, Datagrams, Law, Variate};
-use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require, params};
 
 /// A two-state source.
 pub struct Bursty {
@@ -29,31 +27,19 @@ struct State {
     leave: f64,
 }
 
-/// Parameters of bursty data.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct BurstyParams {
-    /// Mean length of the IP packet, including headers. 1 B to 65 535 B.
-    pub size: Bytes,
-    /// Mean interval in the bursty state. Above 0.
-    pub bursty_interval: Duration,
-    /// Mean interval in the quiet state. Above 0.
-    pub quiet_interval: Duration,
-    /// Probability that the bursty state ends with a datagram. Above 0, at most 1.
-    pub to_quiet: f64,
-    /// Probability that the quiet state ends with a datagram. Above 0, at most 1.
-    pub to_bursty: f64,
-}
-
-impl Default for BurstyParams {
-    fn default() -> Self {
-        BurstyParams {
-            size: Bytes(100),
-            bursty_interval: Duration::from_micros(460),
-            quiet_interval: Duration::from_millis(46),
-            to_quiet: 0.011,
-            to_bursty: 0.091,
-        }
+params! {
+    /// Parameters of bursty data.
+    pub struct BurstyParams {
+        /// Mean length of the IP packet, including headers. 1 B to 65 535 B.
+        pub size: Bytes = Bytes(100),
+        /// Mean interval in the bursty state. Above 0.
+        pub bursty_interval: Duration = Duration::from_micros(460),
+        /// Mean interval in the quiet state. Above 0.
+        pub quiet_interval: Duration = Duration::from_millis(46),
+        /// Probability that the bursty state ends with a datagram. Above 0, at most 1.
+        pub to_quiet: f64 = 0.011,
+        /// Probability that the quiet state ends with a datagram. Above 0, at most 1.
+        pub to_bursty: f64 = 0.091,
     }
 }
 

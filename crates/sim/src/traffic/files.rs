@@ -7,7 +7,7 @@
 use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Law, Transfer, Transfers, Variate};
 use crate::course::{Course, Schedule};
-use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require, params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,37 +35,24 @@ pub enum Arrivals {
     Poisson,
 }
 
-/// Parameters of file transfers.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct FilesParams {
-    /// Mean size of a file, payload bytes. Above 0.
-    pub size: Bytes,
-    /// Distribution of sizes about their mean.
-    pub sizes: Law,
-    /// Shape of Pareto sizes: the lower, the heavier the tail (1.2 is usual for files on the web).
-    /// At least 1.01.
-    pub shape: f64,
-    /// Beginning of a file.
-    pub arrivals: Arrivals,
-    /// Time between files: from end to start for sequential arrivals (think time), otherwise from
-    /// start to start and above 0; or how it changes, as of a link's delay. The value counts that
-    /// holds when the time begins. All flows of the entry follow the same course.
-    pub interval: Course<Duration>,
-    /// Number of files; endless if unset. At least 1.
-    pub count: Option<u64>,
-}
-
-impl Default for FilesParams {
-    fn default() -> Self {
-        FilesParams {
-            size: Bytes(1_000_000),
-            sizes: Law::Fixed,
-            shape: 1.2,
-            arrivals: Arrivals::Sequential,
-            interval: Course::Constant(Duration::ZERO),
-            count: None,
-        }
+params! {
+    /// Parameters of file transfers.
+    pub struct FilesParams {
+        /// Mean size of a file, payload bytes. Above 0.
+        pub size: Bytes = Bytes(1_000_000),
+        /// Distribution of sizes about their mean.
+        pub sizes: Law = Law::Fixed,
+        /// Shape of Pareto sizes: the lower, the heavier the tail (1.2 is usual for files on the
+        /// web). At least 1.01.
+        pub shape: f64 = 1.2,
+        /// Beginning of a file.
+        pub arrivals: Arrivals = Arrivals::Sequential,
+        /// Time between files: from end to start for sequential arrivals (think time), otherwise
+        /// from start to start and above 0; or how it changes, as of a link's delay. The value
+        /// counts that holds when the time begins. All flows of the entry follow the same course.
+        pub interval: Course<Duration> = Course::Constant(Duration::ZERO),
+        /// Number of files; endless if unset. At least 1.
+        pub count: Option<u64> = None,
     }
 }
 

@@ -9,9 +9,7 @@ use super::family::{BuildSite, Generator};
 use super::law::require_length;
 use super::{Datagram, Datagrams, Law, Variate};
 use crate::course::Course;
-use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time, config::require};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time, config::require, params};
 
 /// An on/off source.
 pub struct OnOff {
@@ -20,37 +18,24 @@ pub struct OnOff {
     spurts: Spurts,
 }
 
-/// Parameters of the on/off source.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct OnOffParams {
-    /// Rate of IP packets while on, with their headers, without link overhead: above 0, or how it
-    /// changes, as of a link. All flows of the entry follow the same course; in steps, "0bit" is a
-    /// pause.
-    pub rate: Course<Rate>,
-    /// Length of the IP packet, including headers. 1 B to 65 535 B.
-    pub size: Bytes,
-    /// Mean time on. Above 0, and at least a thousandth of the interval between packets.
-    pub on: Duration,
-    /// Mean time off.
-    pub off: Duration,
-    /// Distribution of times on and off about their means.
-    pub times: Law,
-    /// Shape of Pareto times; many such sources together are self-similar with Hurst parameter
-    /// (3 - shape) / 2 (Willinger et al., IEEE/ACM ToN 5(1), 1997). At least 1.01.
-    pub shape: f64,
-}
-
-impl Default for OnOffParams {
-    fn default() -> Self {
-        OnOffParams {
-            rate: Course::Constant(Rate::from_bps(1_000_000)),
-            size: Bytes(500),
-            on: Duration::from_millis(500),
-            off: Duration::from_millis(500),
-            times: Law::Exponential,
-            shape: 1.5,
-        }
+params! {
+    /// Parameters of the on/off source.
+    pub struct OnOffParams {
+        /// Rate of IP packets while on, with their headers, without link overhead: above 0, or how
+        /// it changes, as of a link. All flows of the entry follow the same course; in steps,
+        /// "0bit" is a pause.
+        pub rate: Course<Rate> = Course::Constant(Rate::from_bps(1_000_000)),
+        /// Length of the IP packet, including headers. 1 B to 65 535 B.
+        pub size: Bytes = Bytes(500),
+        /// Mean time on. Above 0, and at least a thousandth of the interval between packets.
+        pub on: Duration = Duration::from_millis(500),
+        /// Mean time off.
+        pub off: Duration = Duration::from_millis(500),
+        /// Distribution of times on and off about their means.
+        pub times: Law = Law::Exponential,
+        /// Shape of Pareto times; many such sources together are self-similar with Hurst parameter
+        /// (3 - shape) / 2 (Willinger et al., IEEE/ACM ToN 5(1), 1997). At least 1.01.
+        pub shape: f64 = 1.5,
     }
 }
 

@@ -14,9 +14,7 @@ use super::rules::{Prefix, Rule, marks};
 use super::{Datagram, Datagrams, Marks};
 use crate::input;
 use crate::pcap_in::{self, Capture, FiveTuple, read_capture};
-use forebay_core::{ConfigError, Duration, Named, Rng, Time, config::require};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Duration, Named, Rng, Time, config::require, params};
 use std::collections::BTreeMap;
 
 /// A replayed capture.
@@ -30,36 +28,24 @@ pub struct Pcap {
     begin: Option<Time>,
 }
 
-/// Parameters of replay.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct PcapParams {
-    /// Capture file, pcap or pcapng, plain or packed by gzip. A relative name starts from the
-    /// scenario's directory.
-    #[schemars(extend("format" = "path"))]
-    pub file: String,
-    /// Replays only packets that come from these addresses, such as "10.1.0.0/16"; all if unset. It
-    /// is needed if the capture has both directions of a link.
-    pub source: Option<Prefix>,
-    /// Class and precedence of packets. The first rule that matches decides; if none matches, the
-    /// entry's own marks.
-    pub rules: Vec<Rule>,
-    /// Speed relative to the recording. Above 0.
-    pub speed: f64,
-    /// Whether the capture starts again at its end, after one mean interval between packets.
-    #[serde(rename = "loop")]
-    pub repeat: bool,
-}
-
-impl Default for PcapParams {
-    fn default() -> Self {
-        PcapParams {
-            file: String::new(),
-            source: None,
-            rules: Vec::new(),
-            speed: 1.0,
-            repeat: false,
-        }
+params! {
+    /// Parameters of replay.
+    pub struct PcapParams {
+        /// Capture file, pcap or pcapng, plain or packed by gzip. A relative name starts from the
+        /// scenario's directory.
+        #[schemars(extend("format" = "path"))]
+        pub file: String = String::new(),
+        /// Replays only packets that come from these addresses, such as "10.1.0.0/16"; all if
+        /// unset. It is needed if the capture has both directions of a link.
+        pub source: Option<Prefix> = None,
+        /// Class and precedence of packets. The first rule that matches decides; if none matches,
+        /// the entry's own marks.
+        pub rules: Vec<Rule> = Vec::new(),
+        /// Speed relative to the recording. Above 0.
+        pub speed: f64 = 1.0,
+        /// Whether the capture starts again at its end, after one mean interval between packets.
+        #[serde(rename = "loop")]
+        pub repeat: bool = false,
     }
 }
 

@@ -5,9 +5,7 @@ use super::family::{BuildSite, Generator};
 use super::law::require_length;
 use super::{Datagram, Datagrams, Law, Variate};
 use crate::course::Course;
-use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time, params};
 
 /// A Poisson source.
 pub struct Poisson {
@@ -15,30 +13,19 @@ pub struct Poisson {
     size: Variate,
 }
 
-/// Parameters of the Poisson source.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct PoissonParams {
-    /// Mean rate of IP packets, with their headers, without link overhead: above 0, or how it
-    /// changes, as of a link. All flows of the entry follow the same course; in steps, "0bit" is a
-    /// pause.
-    pub rate: Course<Rate>,
-    /// Mean length of the IP packet, including headers. 1 B to 65 535 B.
-    pub size: Bytes,
-    /// Distribution of lengths about their mean; exponential ones make a link an M/M/1 queue.
-    pub sizes: Law,
-    /// Shape of Pareto lengths. At least 1.01.
-    pub shape: f64,
-}
-
-impl Default for PoissonParams {
-    fn default() -> Self {
-        PoissonParams {
-            rate: Course::Constant(Rate::from_bps(1_000_000)),
-            size: Bytes(1000),
-            sizes: Law::Fixed,
-            shape: 1.5,
-        }
+params! {
+    /// Parameters of the Poisson source.
+    pub struct PoissonParams {
+        /// Mean rate of IP packets, with their headers, without link overhead: above 0, or how it
+        /// changes, as of a link. All flows of the entry follow the same course; in steps, "0bit"
+        /// is a pause.
+        pub rate: Course<Rate> = Course::Constant(Rate::from_bps(1_000_000)),
+        /// Mean length of the IP packet, including headers. 1 B to 65 535 B.
+        pub size: Bytes = Bytes(1000),
+        /// Distribution of lengths about their mean; exponential ones make a link an M/M/1 queue.
+        pub sizes: Law = Law::Fixed,
+        /// Shape of Pareto lengths. At least 1.01.
+        pub shape: f64 = 1.5,
     }
 }
 

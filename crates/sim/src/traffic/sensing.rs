@@ -9,9 +9,7 @@ use super::law::require_length;
 use super::{Datagram, Datagrams};
 use crate::wireless::Track;
 use crate::wireless::place::TrackTable;
-use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require, params};
 
 /// One station's sensor.
 pub struct Sensing {
@@ -26,32 +24,20 @@ pub struct Sensing {
     free_from: Time,
 }
 
-/// Parameters of sensors.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct SensingParams {
-    /// Track of the phenomenon: `[["0s", 0, 0], ["60s", 400, 400]]`, straight between these points
-    /// (times and metres). The same for all flows.
-    pub track: TrackTable,
-    /// Time between its pulses; the NCQ paper, section 5.2.2, has 0.01 s. Above 0.
-    pub pulse: Duration,
-    /// Distance in m at which a station senses it. Above 0.
-    pub range: f64,
-    /// Shortest time between two reports of one station.
-    pub interval: Duration,
-    /// Length of the IP packet of a report. 1 B to 65 535 B.
-    pub size: Bytes,
-}
-
-impl Default for SensingParams {
-    fn default() -> Self {
-        SensingParams {
-            track: vec![(Duration::ZERO, 0.0, 0.0)],
-            pulse: Duration::from_millis(10),
-            range: 100.0,
-            interval: Duration::ZERO,
-            size: Bytes(120),
-        }
+params! {
+    /// Parameters of sensors.
+    pub struct SensingParams {
+        /// Track of the phenomenon: `[["0s", 0, 0], ["60s", 400, 400]]`, straight between these
+        /// points (times and metres). The same for all flows.
+        pub track: TrackTable = vec![(Duration::ZERO, 0.0, 0.0)],
+        /// Time between its pulses; the NCQ paper, section 5.2.2, has 0.01 s. Above 0.
+        pub pulse: Duration = Duration::from_millis(10),
+        /// Distance in m at which a station senses it. Above 0.
+        pub range: f64 = 100.0,
+        /// Shortest time between two reports of one station.
+        pub interval: Duration = Duration::ZERO,
+        /// Length of the IP packet of a report. 1 B to 65 535 B.
+        pub size: Bytes = Bytes(120),
     }
 }
 

@@ -8,7 +8,7 @@ use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::law::require_length;
 use super::on_off::Spurts;
 use super::{Datagram, Datagrams, Law};
-use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time, config::require};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rate, Rng, Time, config::require, params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -35,38 +35,24 @@ pub enum Codec {
     G729a,
 }
 
-/// Parameters of voice.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct VoiceParams {
-    /// Coding of the speech.
-    pub codec: Codec,
-    /// Length of speech in a packet; RFC 3551, section 4.2, recommends 20 ms. 1 ms to 200 ms.
-    pub frame: Duration,
-    /// Length of the IP packet; unset: the frame and 40 B of headers, which is 200 B for G.711 and
-    /// 60 B for G.729a at 20 ms. 1 B to 65 535 B.
-    pub size: Option<Bytes>,
-    /// Mean length of a talk spurt; unset: no silence suppression. Above 0.
-    pub on: Option<Duration>,
-    /// Mean length of a pause between talk spurts; give it if and only if you give `on`.
-    pub off: Option<Duration>,
-    /// Distribution of talk spurts and pauses about their means.
-    pub times: Law,
-    /// Shape of Pareto spurts and pauses. At least 1.01.
-    pub shape: f64,
-}
-
-impl Default for VoiceParams {
-    fn default() -> Self {
-        VoiceParams {
-            codec: Codec::G711,
-            frame: Duration::from_millis(20),
-            size: None,
-            on: None,
-            off: None,
-            times: Law::Exponential,
-            shape: 1.5,
-        }
+params! {
+    /// Parameters of voice.
+    pub struct VoiceParams {
+        /// Coding of the speech.
+        pub codec: Codec = Codec::G711,
+        /// Length of speech in a packet; RFC 3551, section 4.2, recommends 20 ms. 1 ms to 200 ms.
+        pub frame: Duration = Duration::from_millis(20),
+        /// Length of the IP packet; unset: the frame and 40 B of headers, which is 200 B for G.711
+        /// and 60 B for G.729a at 20 ms. 1 B to 65 535 B.
+        pub size: Option<Bytes> = None,
+        /// Mean length of a talk spurt; unset: no silence suppression. Above 0.
+        pub on: Option<Duration> = None,
+        /// Mean length of a pause between talk spurts; give it if and only if you give `on`.
+        pub off: Option<Duration> = None,
+        /// Distribution of talk spurts and pauses about their means.
+        pub times: Law = Law::Exponential,
+        /// Shape of Pareto spurts and pauses. At least 1.01.
+        pub shape: f64 = 1.5,
     }
 }
 

@@ -15,9 +15,7 @@
 
 use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
-use forebay_core::{ConfigError, Duration, Named, Rng, Time, config::require};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Duration, Named, Rng, Time, config::require, params};
 
 /// A person who browses.
 pub struct Web {
@@ -28,25 +26,15 @@ pub struct Web {
     begun: bool,
 }
 
-/// Parameters of browsing.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct WebParams {
-    /// Mean time of reading between pages, exponential. Zero: none.
-    pub reading: Duration,
-    /// Mean time of parsing between main and embedded objects, exponential. Zero: none.
-    pub parsing: Duration,
-    /// Number of pages; endless if unset. At least 1.
-    pub count: Option<u64>,
-}
-
-impl Default for WebParams {
-    fn default() -> Self {
-        WebParams {
-            reading: Duration::from_secs(30),
-            parsing: Duration::from_millis(130),
-            count: None,
-        }
+params! {
+    /// Parameters of browsing.
+    pub struct WebParams {
+        /// Mean time of reading between pages, exponential. Zero: none.
+        pub reading: Duration = Duration::from_secs(30),
+        /// Mean time of parsing between main and embedded objects, exponential. Zero: none.
+        pub parsing: Duration = Duration::from_millis(130),
+        /// Number of pages; endless if unset. At least 1.
+        pub count: Option<u64> = None,
     }
 }
 

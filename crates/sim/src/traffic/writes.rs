@@ -6,9 +6,7 @@
 
 use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
-use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require, params};
 
 /// An application with a schedule.
 pub struct Writes {
@@ -18,19 +16,13 @@ pub struct Writes {
     start: Time,
 }
 
-/// Parameters of an application with a schedule.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct WritesParams {
-    /// When, from the flow's start on, how much is written, payload bytes:
-    /// `[["0s", "2MB"], ["5s", "10KB"]]`, in order of time. The connection stays open until all
-    /// have been written.
-    pub writes: Vec<(Duration, Bytes)>,
-}
-
-impl Default for WritesParams {
-    fn default() -> Self {
-        WritesParams { writes: vec![(Duration::ZERO, Bytes(1_000_000))] }
+params! {
+    /// Parameters of an application with a schedule.
+    pub struct WritesParams {
+        /// When, from the flow's start on, how much is written, payload bytes:
+        /// `[["0s", "2MB"], ["5s", "10KB"]]`, in order of time. The connection stays open until all
+        /// have been written.
+        pub writes: Vec<(Duration, Bytes)> = vec![(Duration::ZERO, Bytes(1_000_000))],
     }
 }
 

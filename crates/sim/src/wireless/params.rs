@@ -4,42 +4,29 @@ use super::contention::{self, Airtimes};
 use super::place::{Point, Track, TrackTable};
 use super::propagation::RadioTable;
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Rate, Setting};
+use forebay_core::{ConfigError, Rate, Setting, params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Stations that share one channel, with multi-hop routes between them.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct WirelessTable {
-    /// Rate of frames to one station. Above 0.
-    pub rate: Rate,
-    /// Rate of broadcasts and acknowledgments. Above 0.
-    pub basic_rate: Rate,
-    /// Transmissions of a frame until its link counts as broken (dot11ShortRetryLimit). 1 to 255.
-    pub attempts: u8,
-    /// Queue discipline of every station; routing messages go before.
-    pub queue: Value,
-    /// The radio, the same for all.
-    pub radio: RadioTable,
-    /// Single stations. One that has the name of a link's node joins the two: a base station.
-    pub node: Vec<NodeTable>,
-    /// Stations in rows and columns.
-    pub grid: Vec<GridTable>,
-}
-
-impl Default for WirelessTable {
-    fn default() -> Self {
-        WirelessTable {
-            rate: Rate::from_bps(2_000_000),
-            basic_rate: Rate::from_bps(1_000_000),
-            attempts: 7,
-            queue: json!({ "kind": "fifo", "limit": "50p" }),
-            radio: RadioTable::default(),
-            node: Vec::new(),
-            grid: Vec::new(),
-        }
+params! {
+    /// Stations that share one channel, with multi-hop routes between them.
+    pub struct WirelessTable {
+        /// Rate of frames to one station. Above 0.
+        pub rate: Rate = Rate::from_bps(2_000_000),
+        /// Rate of broadcasts and acknowledgments. Above 0.
+        pub basic_rate: Rate = Rate::from_bps(1_000_000),
+        /// Transmissions of a frame until its link counts as broken (dot11ShortRetryLimit). 1 to
+        /// 255.
+        pub attempts: u8 = 7,
+        /// Queue discipline of every station; routing messages go before.
+        pub queue: Value = json!({ "kind": "fifo", "limit": "50p" }),
+        /// The radio, the same for all.
+        pub radio: RadioTable = RadioTable::default(),
+        /// Single stations. One that has the name of a link's node joins the two: a base station.
+        pub node: Vec<NodeTable> = Vec::new(),
+        /// Stations in rows and columns.
+        pub grid: Vec<GridTable> = Vec::new(),
     }
 }
 

@@ -7,39 +7,26 @@
 //! lambda^2 / ((4 pi d)^2 L)). Beyond it the ground's reflection nearly cancels it: Pt Gt Gr ht^2
 //! hr^2 / (d^4 L).
 
-use forebay_core::ConfigError;
 use forebay_core::config::require;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, params};
 
-/// Radio constants, the same for all stations; antenna gains are 1, and so is the system loss.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct RadioTable {
-    /// Transmission power in W. Above 0.
-    pub power: f64,
-    /// Carrier frequency in Hz. Above 0.
-    pub frequency: f64,
-    /// Height of the antennas above ground in m. Above 0.
-    pub height: f64,
-    /// Least power in W of a frame that can be received. Above 0.
-    pub receive_threshold: f64,
-    /// Least power in W that makes the medium busy; not above `receive_threshold`. Above 0.
-    pub sense_threshold: f64,
-    /// Least ratio of the powers of two frames with which the stronger one is received. At least 1.
-    pub capture: f64,
-}
-
-impl Default for RadioTable {
-    fn default() -> Self {
-        RadioTable {
-            power: 0.281_838_15,
-            frequency: 914e6,
-            height: 1.5,
-            receive_threshold: 3.652e-10,
-            sense_threshold: 1.559e-11,
-            capture: 10.0,
-        }
+params! {
+    /// Radio constants, the same for all stations; antenna gains are 1, and so is the system loss.
+    #[derive(Copy, PartialEq)]
+    pub struct RadioTable {
+        /// Transmission power in W. Above 0.
+        pub power: f64 = 0.281_838_15,
+        /// Carrier frequency in Hz. Above 0.
+        pub frequency: f64 = 914e6,
+        /// Height of the antennas above ground in m. Above 0.
+        pub height: f64 = 1.5,
+        /// Least power in W of a frame that can be received. Above 0.
+        pub receive_threshold: f64 = 3.652e-10,
+        /// Least power in W that makes the medium busy; not above `receive_threshold`. Above 0.
+        pub sense_threshold: f64 = 1.559e-11,
+        /// Least ratio of the powers of two frames with which the stronger one is received. At
+        /// least 1.
+        pub capture: f64 = 10.0,
     }
 }
 

@@ -9,25 +9,20 @@ use super::{
     AckSample, Attention, CongestionController, CongestionEvent, Delivery, Role, Start, Window,
 };
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Duration, Named, Rate};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Duration, Named, Rate, params};
 use std::any::Any;
 use std::sync::Arc;
 
-/// Parameters of `agent`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct AgentParams {
-    /// Congestion window in segments, at most the connection's `max_window`; above 0. Default 10.
-    pub window: f64,
-    /// Rate at which segments leave; above 0. Default: none, what the window allows leaves at once.
-    pub rate: Option<Rate>,
-}
-
-impl Default for AgentParams {
-    fn default() -> Self {
-        AgentParams { window: 10.0, rate: None }
+params! {
+    /// Parameters of `agent`.
+    #[derive(Copy, PartialEq)]
+    pub struct AgentParams {
+        /// Congestion window in segments, at most the connection's `max_window`; above 0. Default
+        /// 10.
+        pub window: f64 = 10.0,
+        /// Rate at which segments leave; above 0. Default: none, what the window allows leaves at
+        /// once.
+        pub rate: Option<Rate> = None,
     }
 }
 

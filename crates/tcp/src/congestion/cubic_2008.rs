@@ -23,9 +23,7 @@ use super::{
 };
 use crate::ConnectionParams;
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Duration, Named, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Duration, Named, Time, params};
 use std::sync::Arc;
 
 const BETA: u64 = 717;
@@ -66,18 +64,13 @@ struct Epoch {
     w_tcp: u64,
 }
 
-/// Parameters of `cubic-2008`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Cubic2008Params {
-    /// Share of the window that stays after a loss, from 0.5 to below 1. Default 717/1024; Linux
-    /// before 2.6.25 had 819/1024.
-    pub beta: f64,
-}
-
-impl Default for Cubic2008Params {
-    fn default() -> Self {
-        Cubic2008Params { beta: BETA as f64 / SCALE as f64 }
+params! {
+    /// Parameters of `cubic-2008`.
+    #[derive(Copy, PartialEq)]
+    pub struct Cubic2008Params {
+        /// Share of the window that stays after a loss, from 0.5 to below 1. Default 717/1024;
+        /// Linux before 2.6.25 had 819/1024.
+        pub beta: f64 = BETA as f64 / SCALE as f64,
     }
 }
 

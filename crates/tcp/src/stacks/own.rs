@@ -5,9 +5,7 @@ use super::standard::{Standard, StandardParams};
 use super::{Abilities, Host, Stack};
 use crate::LossRecovery;
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Duration, Named};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Duration, Named, params};
 
 impl Named for Standard {
     type Family = Stack;
@@ -24,17 +22,12 @@ impl Named for Standard {
     }
 }
 
-/// Parameters of Linux's stacks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct LinuxParams {
-    /// Tick of the host's clock (1/HZ), from 1ms to 10ms. Timers expire only at ticks.
-    pub tick: Duration,
-}
-
-impl Default for LinuxParams {
-    fn default() -> Self {
-        LinuxParams { tick: Duration::from_millis(1) }
+params! {
+    /// Parameters of Linux's stacks.
+    #[derive(Copy, PartialEq)]
+    pub struct LinuxParams {
+        /// Tick of the host's clock (1/HZ), from 1ms to 10ms. Timers expire only at ticks.
+        pub tick: Duration = Duration::from_millis(1),
     }
 }
 

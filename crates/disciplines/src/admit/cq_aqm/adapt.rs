@@ -29,29 +29,17 @@
 
 use super::spread::Spread;
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Duration, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Duration, Time, params};
 
-/// Parameters of thresholds that follow the traffic.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct AdaptiveParams {
-    /// Share of the highest precedence's packets that may be lost. Above 0, below 1.
-    pub target: f64,
-    /// Time constant with which past observations decay. Above 0.
-    pub memory: Duration,
-    /// Time between adjustments (T). Above 0.
-    pub interval: Duration,
-}
-
-impl Default for AdaptiveParams {
-    fn default() -> Self {
-        AdaptiveParams {
-            target: 1e-3,
-            memory: Duration::from_secs(60),
-            interval: Duration::from_secs(1),
-        }
+params! {
+    /// Parameters of thresholds that follow the traffic.
+    pub struct AdaptiveParams {
+        /// Share of the highest precedence's packets that may be lost. Above 0, below 1.
+        pub target: f64 = 1e-3,
+        /// Time constant with which past observations decay. Above 0.
+        pub memory: Duration = Duration::from_secs(60),
+        /// Time between adjustments (T). Above 0.
+        pub interval: Duration = Duration::from_secs(1),
     }
 }
 

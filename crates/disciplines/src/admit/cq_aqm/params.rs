@@ -5,7 +5,7 @@ use super::spread::Spread;
 use super::{Level, Queue};
 use crate::OneOrEach;
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Limit};
+use forebay_core::{ConfigError, Limit, params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,27 +44,21 @@ pub struct SharesParams {
     pub lower: Option<f64>,
 }
 
-/// Parameters of CQ-AQM.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CqAqmParams {
-    /// Number of precedences (P), 2 to 8; packets with a higher one count as the highest.
-    pub precedences: u8,
-    /// One entry for each queue, lowest first, 1 to 256. Default: for each queue the thresholds of
-    /// the low queue in the paper's mixed experiment (section IV): limit "750p", local 500,
-    /// non_local 650. The kind `cq-aqm` has a low and a high queue.
-    pub queues: Vec<CqQueueParams>,
-    /// Thresholds of the queues that give no `local`, from two or three numbers, as shares of each
-    /// queue's room: `{ local = 0.6, non_local = 0.8 }`.
-    pub thresholds: Option<SharesParams>,
-    /// Thresholds that follow the traffic: `{ target = 0.001 }`. Those of p = 0 are the initial
-    /// values.
-    pub adaptive: Option<AdaptiveParams>,
-}
-
-impl Default for CqAqmParams {
-    fn default() -> Self {
-        CqAqmParams { precedences: 2, queues: Vec::new(), thresholds: None, adaptive: None }
+params! {
+    /// Parameters of CQ-AQM.
+    pub struct CqAqmParams {
+        /// Number of precedences (P), 2 to 8; packets with a higher one count as the highest.
+        pub precedences: u8 = 2,
+        /// One entry for each queue, lowest first, 1 to 256. Default: for each queue the thresholds
+        /// of the low queue in the paper's mixed experiment (section IV): limit "750p", local 500,
+        /// non_local 650. The kind `cq-aqm` has a low and a high queue.
+        pub queues: Vec<CqQueueParams> = Vec::new(),
+        /// Thresholds of the queues that give no `local`, from two or three numbers, as shares of
+        /// each queue's room: `{ local = 0.6, non_local = 0.8 }`.
+        pub thresholds: Option<SharesParams> = None,
+        /// Thresholds that follow the traffic: `{ target = 0.001 }`. Those of p = 0 are the initial
+        /// values.
+        pub adaptive: Option<AdaptiveParams> = None,
     }
 }
 

@@ -5,7 +5,7 @@ use super::super::curve::{Curve, Measure};
 use super::super::red::require_weight;
 use super::MAX_LEVELS;
 use forebay_core::config::{above_zero, require};
-use forebay_core::{Bytes, ConfigError, Limit};
+use forebay_core::{Bytes, ConfigError, Limit, params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -76,65 +76,47 @@ pub enum Victim {
     Random,
 }
 
-/// Parameters of WRED.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct WredParams {
-    /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
-    /// transmission. Above 0.
-    pub limit: Limit,
-    /// One curve for each drop precedence, level 0 (in profile) first, all thresholds in one unit; 1
-    /// to 8 levels, 2 to 8 for WRT. Packets of a higher precedence count as the last level. In RIO
-    /// the curve of level 0 is over the average of level-0 packets. Default: level 0 is never
-    /// dropped as such (40p, 70p and 0.02 in RIO), level 1 has 15p, 45p and 0.1 (Bodin and Schelén,
-    /// section 3.1).
-    pub levels: Vec<Level>,
-    /// Weight of the present length in the averages (w_q); above 0, at most 1. Default 0.002.
-    pub weight: f64,
-    /// Whether a level's probability goes from its `max_p` at `max_th` to 1 at twice `max_th`,
-    /// rather than jump to 1 (Bodin and Schelén, figure 2). Default false.
-    pub gentle: bool,
-    /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that two
-    /// thirds of p_b are lost rather than twice p_b. Default false.
-    pub wait: bool,
-    /// Whether nothing is dropped early while one packet waits or none, however high the average
-    /// (ns-2's `REDQueue::enque`: `qlen > 1`). Default false.
-    pub spare_short: bool,
-    /// Whether the arrival with which the average reaches a level's `min_th` is never dropped, as in
-    /// ns-2 and ns-3 (`old`). Default false.
-    pub spare_first: bool,
-    /// Typical packet size, in bytes, by which idle time is counted; above 0. Default 500B (ns-2).
-    pub mean_packet: Bytes,
-    /// How an arrival at an empty queue ages the average: by the idle `"time"`, or by whole packets
-    /// and itself (`"arrivals"`, as in ns-2 and ns-3). Default "time".
-    pub idle: Idle,
-    /// Which packets may be dropped (Bodin and Schelén, section 2.2): "drop-arrivals" or
-    /// "drop-from-queue".
-    pub drop_strategy: DropStrategy,
-    /// Which queued packet of its level "drop-from-queue" drops: "last" (Bodin and Schelén),
-    /// "first" or "random".
-    pub victim: Victim,
-    /// Whether a drop from the queue that finds no packet of its level is deferred to the next
-    /// arrival of that level or a higher one, rather than left out. Default true.
-    pub defer_drop: bool,
-}
-
-impl Default for WredParams {
-    fn default() -> Self {
-        WredParams {
-            limit: Limit::Packets(1000),
-            levels: vec![Level::default(), Level::packets(15, 45, 0.1)],
-            weight: 0.002,
-            gentle: false,
-            wait: false,
-            spare_short: false,
-            spare_first: false,
-            mean_packet: Bytes(500),
-            idle: Idle::default(),
-            drop_strategy: DropStrategy::default(),
-            victim: Victim::default(),
-            defer_drop: true,
-        }
+params! {
+    /// Parameters of WRED.
+    pub struct WredParams {
+        /// Room in each queue, in packets ("1000p") or bytes ("1.5MB"); without the packet in
+        /// transmission. Above 0.
+        pub limit: Limit = Limit::Packets(1000),
+        /// One curve for each drop precedence, level 0 (in profile) first, all thresholds in one
+        /// unit; 1 to 8 levels, 2 to 8 for WRT. Packets of a higher precedence count as the last
+        /// level. In RIO the curve of level 0 is over the average of level-0 packets. Default:
+        /// level 0 is never dropped as such (40p, 70p and 0.02 in RIO), level 1 has 15p, 45p and
+        /// 0.1 (Bodin and Schelén, section 3.1).
+        pub levels: Vec<Level> = vec![Level::default(), Level::packets(15, 45, 0.1)],
+        /// Weight of the present length in the averages (w_q); above 0, at most 1. Default 0.002.
+        pub weight: f64 = 0.002,
+        /// Whether a level's probability goes from its `max_p` at `max_th` to 1 at twice `max_th`,
+        /// rather than jump to 1 (Bodin and Schelén, figure 2). Default false.
+        pub gentle: bool = false,
+        /// Whether at least 1/p_b packets pass between two drops, as in ns-2 (`wait_`), so that two
+        /// thirds of p_b are lost rather than twice p_b. Default false.
+        pub wait: bool = false,
+        /// Whether nothing is dropped early while one packet waits or none, however high the
+        /// average (ns-2's `REDQueue::enque`: `qlen > 1`). Default false.
+        pub spare_short: bool = false,
+        /// Whether the arrival with which the average reaches a level's `min_th` is never dropped,
+        /// as in ns-2 and ns-3 (`old`). Default false.
+        pub spare_first: bool = false,
+        /// Typical packet size, in bytes, by which idle time is counted; above 0. Default 500B
+        /// (ns-2).
+        pub mean_packet: Bytes = Bytes(500),
+        /// How an arrival at an empty queue ages the average: by the idle `"time"`, or by whole
+        /// packets and itself (`"arrivals"`, as in ns-2 and ns-3). Default "time".
+        pub idle: Idle = Idle::default(),
+        /// Which packets may be dropped (Bodin and Schelén, section 2.2): "drop-arrivals" or
+        /// "drop-from-queue".
+        pub drop_strategy: DropStrategy = DropStrategy::default(),
+        /// Which queued packet of its level "drop-from-queue" drops: "last" (Bodin and Schelén),
+        /// "first" or "random".
+        pub victim: Victim = Victim::default(),
+        /// Whether a drop from the queue that finds no packet of its level is deferred to the next
+        /// arrival of that level or a higher one, rather than left out. Default true.
+        pub defer_drop: bool = true,
     }
 }
 

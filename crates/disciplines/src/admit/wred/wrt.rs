@@ -4,9 +4,7 @@ use super::params::check;
 use super::{Differentiated, Measure, Mechanism, WredParams};
 use crate::Admit;
 use forebay_core::config::{above_zero, require};
-use forebay_core::{ConfigError, Limit, Named, Setting, compose};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Limit, Named, Setting, compose, params};
 
 /// WRED with thresholds: level 0 is treated as level 1 once its own average is too high.
 pub struct Wrt;
@@ -19,18 +17,12 @@ compose! {
     }
 }
 
-/// The threshold of WRT.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct InProfileParams {
-    /// Average number (or bytes) of queued level-0 packets above which an arriving level-0 packet is
-    /// treated as level 1; in the unit of the levels, above 0. Default 15p.
-    pub in_profile_th: Limit,
-}
-
-impl Default for InProfileParams {
-    fn default() -> Self {
-        InProfileParams { in_profile_th: Limit::Packets(15) }
+params! {
+    /// The threshold of WRT.
+    pub struct InProfileParams {
+        /// Average number (or bytes) of queued level-0 packets above which an arriving level-0
+        /// packet is treated as level 1; in the unit of the levels, above 0. Default 15p.
+        pub in_profile_th: Limit = Limit::Packets(15),
     }
 }
 

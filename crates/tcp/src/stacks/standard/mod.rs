@@ -26,7 +26,7 @@ use crate::connection::{Connection, Offered, Opened, Site, Timer};
 use crate::pace::{Pace, Source};
 use crate::state::Info;
 use crate::{ConnectionParams, Flags, Segment};
-use forebay_core::{Duration, Time, fetch};
+use forebay_core::{Duration, Time, fetch, params};
 use recovery::{Phase, Progress, Recovery, Repair};
 use rtt::{RttEstimator, TimedSegments};
 use schemars::JsonSchema;
@@ -66,41 +66,30 @@ pub enum TimeoutRecovery {
     FRto,
 }
 
-/// Parameters of `standard`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct StandardParams {
-    /// New data on the first two duplicate acknowledgments (RFC 3042).
-    pub limited_transmit: bool,
-    /// How the window comes down during recovery with SACK: `"at-once"` (RFC 6675) or
-    /// `"proportional"` (RFC 6937).
-    pub reduction: Reduction,
-    /// Most segments that one acknowledgment counts for when the window grows, at least 1; as many
-    /// as it acknowledges if absent (RFC 3465). 1 is RFC 5681, section 3.1, and Linux before 4.0.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub growth_per_ack: Option<u32>,
-    /// Clock granularity (G of RFC 6298, section 2.3): the timeout is at least this far above the
-    /// smoothed round-trip time; 1us if absent (Linux: its `tcp_rto_min` of 200ms).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub clock_granularity: Option<Duration>,
-    /// What is sent again first, with SACK: `"lost-first"` (RFC 6675), or `"holes-first"` (ns-2's
-    /// `Sack1`).
-    pub repair_order: RepairOrder,
-    /// What a timeout makes of the data outstanding, with SACK: `"resend"` (RFC 5681), or `"f-rto"`
-    /// (RFC 5682; Linux from 2.6.24).
-    pub timeout_recovery: TimeoutRecovery,
-}
-
-impl Default for StandardParams {
-    fn default() -> Self {
-        StandardParams {
-            limited_transmit: true,
-            reduction: Reduction::AtOnce,
-            growth_per_ack: None,
-            clock_granularity: None,
-            repair_order: RepairOrder::LostFirst,
-            timeout_recovery: TimeoutRecovery::Resend,
-        }
+params! {
+    /// Parameters of `standard`.
+    #[derive(PartialEq)]
+    pub struct StandardParams {
+        /// New data on the first two duplicate acknowledgments (RFC 3042).
+        pub limited_transmit: bool = true,
+        /// How the window comes down during recovery with SACK: `"at-once"` (RFC 6675) or
+        /// `"proportional"` (RFC 6937).
+        pub reduction: Reduction = Reduction::AtOnce,
+        /// Most segments that one acknowledgment counts for when the window grows, at least 1; as
+        /// many as it acknowledges if absent (RFC 3465). 1 is RFC 5681, section 3.1, and Linux
+        /// before 4.0.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub growth_per_ack: Option<u32> = None,
+        /// Clock granularity (G of RFC 6298, section 2.3): the timeout is at least this far above
+        /// the smoothed round-trip time; 1us if absent (Linux: its `tcp_rto_min` of 200ms).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub clock_granularity: Option<Duration> = None,
+        /// What is sent again first, with SACK: `"lost-first"` (RFC 6675), or `"holes-first"`
+        /// (ns-2's `Sack1`).
+        pub repair_order: RepairOrder = RepairOrder::LostFirst,
+        /// What a timeout makes of the data outstanding, with SACK: `"resend"` (RFC 5681), or
+        /// `"f-rto"` (RFC 5682; Linux from 2.6.24).
+        pub timeout_recovery: TimeoutRecovery = TimeoutRecovery::Resend,
     }
 }
 
