@@ -2,7 +2,7 @@
 
 use crate::ReceiveWindow;
 use forebay_core::config::require;
-use forebay_core::{Bytes, ConfigError, Duration};
+use forebay_core::{Bytes, ConfigError, Duration, params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,93 +31,67 @@ impl LossRecovery {
     }
 }
 
-/// Parameters of one connection that do not depend on the stack; both ends take the same.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ConnectionParams {
-    /// Loss recovery: `"reno"` (RFC 5681), `"new-reno"` (RFC 6582) or `"sack"` (RFC 6675). Linux's
-    /// stacks have `"sack"`, `ns-3.18` has `"new-reno"`.
-    pub recovery: LossRecovery,
-    /// Largest IP packet in bytes, 100 to 65535; a segment carries 40 bytes less, and 12 less
-    /// again with timestamps.
-    pub mtu: Bytes,
-    /// Initial congestion window in segments, 1 to 65535 (RFC 6928: 10).
-    pub initial_window: u32,
-    /// Initial slow start threshold in segments, at least 2; unlimited if absent (RFC 5681,
-    /// section 3.1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub initial_ssthresh: Option<u32>,
-    /// Largest congestion window in segments, at least 1; unlimited if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_window: Option<u32>,
-    /// Receive buffer, and so the window advertised by a reader that keeps up, from one segment to
-    /// 1 GiB (RFC 7323, section 2.3); `"auto"`, which `stack = "linux-6.1"` takes
-    /// for a window that grows with what arrives in a round trip, from 64 KB to 3 MiB (dynamic
-    /// right-sizing), and every other for 3 MiB.
-    pub receive_window: ReceiveWindow,
-    /// Full segments per acknowledgment, 1 or 2 (RFC 9293, section 3.8.6.3).
-    pub delayed_ack_count: u8,
-    /// Longest delay of an acknowledgment, below 500 ms (RFC 9293, section 3.8.6.3). Linux's stacks
-    /// adapt the delay, and take this for the shortest.
-    pub delayed_ack_timeout: Duration,
-    /// Number of segments at the start of a connection that are acknowledged at once, so that slow
-    /// start is not delayed. Linux's stacks choose it themselves.
-    pub quick_acks: u32,
-    /// Minimum retransmission timeout (RFC 6298, section 2.4: 1 s; Linux: 200 ms).
-    pub min_rto: Duration,
-    /// Retransmission timeout before the first measurement (RFC 6298, section 2.1: 1 s).
-    pub initial_rto: Duration,
-    /// Maximum retransmission timeout, also after backoff (RFC 6298, section 2.5: at least 60 s).
-    pub max_rto: Duration,
-    /// Timestamps on every segment and a round-trip sample from every new acknowledgment (RFC
-    /// 7323).
-    pub timestamps: bool,
-    /// Explicit congestion notification (RFC 3168).
-    pub ecn: bool,
-    /// Accurate ECN feedback (AccECN, RFC 9768), with `ecn = true`: the receiver counts marked
-    /// packets and bytes instead of echoing that there were some. Each side falls back to RFC 3168
-    /// if the other does not have it. Only the standards' stack has it.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub accurate_ecn: bool,
-    /// HyStart++ in the initial slow start (RFC 9406); in Linux, CUBIC's own HyStart.
-    pub hystart: bool,
-    /// Space segments over the round trip at 2 (slow start) or 1.2 times cwnd / SRTT.
-    pub pacing: bool,
-    /// Restart from the initial window after an idle time of one RTO (RFC 5681, section 4.1).
-    pub slow_start_after_idle: bool,
-    /// Retransmissions of one segment by timeout before the connection is aborted, at least 1 (R2
-    /// of RFC 9293, section 3.8.3); never if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_retransmissions: Option<u32>,
-    /// Begin with SYN and SYN-ACK; otherwise both ends are established from the start.
-    pub handshake: bool,
-}
-
-impl Default for ConnectionParams {
-    /// SACK, initial window 10, ACKs delayed for two segments or 40 ms, minimum RTO 200 ms.
-    fn default() -> Self {
-        ConnectionParams {
-            recovery: LossRecovery::Sack,
-            mtu: Bytes(1500),
-            initial_window: 10,
-            initial_ssthresh: None,
-            max_window: None,
-            receive_window: ReceiveWindow::Fixed(Bytes(6_000_000)),
-            delayed_ack_count: 2,
-            delayed_ack_timeout: Duration::from_millis(40),
-            quick_acks: 0,
-            min_rto: Duration::from_millis(200),
-            initial_rto: Duration::from_secs(1),
-            max_rto: Duration::from_secs(60),
-            timestamps: false,
-            ecn: false,
-            accurate_ecn: false,
-            hystart: false,
-            pacing: false,
-            slow_start_after_idle: true,
-            max_retransmissions: None,
-            handshake: true,
-        }
+params! {
+    /// Parameters of one connection that do not depend on the stack; both ends take the same.
+    #[derive(PartialEq)]
+    pub struct ConnectionParams {
+        /// Loss recovery: `"reno"` (RFC 5681), `"new-reno"` (RFC 6582) or `"sack"` (RFC 6675).
+        /// Linux's stacks have `"sack"`, `ns-3.18` has `"new-reno"`.
+        pub recovery: LossRecovery = LossRecovery::Sack,
+        /// Largest IP packet in bytes, 100 to 65535; a segment carries 40 bytes less, and 12 less
+        /// again with timestamps.
+        pub mtu: Bytes = Bytes(1500),
+        /// Initial congestion window in segments, 1 to 65535 (RFC 6928: 10).
+        pub initial_window: u32 = 10,
+        /// Initial slow start threshold in segments, at least 2; unlimited if absent (RFC 5681,
+        /// section 3.1).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub initial_ssthresh: Option<u32> = None,
+        /// Largest congestion window in segments, at least 1; unlimited if absent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub max_window: Option<u32> = None,
+        /// Receive buffer, and so the window advertised by a reader that keeps up, from one segment
+        /// to 1 GiB (RFC 7323, section 2.3); `"auto"`, which `stack = "linux-6.1"` takes for a
+        /// window that grows with what arrives in a round trip, from 64 KB to 3 MiB (dynamic
+        /// right-sizing), and every other for 3 MiB.
+        pub receive_window: ReceiveWindow = ReceiveWindow::Fixed(Bytes(6_000_000)),
+        /// Full segments per acknowledgment, 1 or 2 (RFC 9293, section 3.8.6.3).
+        pub delayed_ack_count: u8 = 2,
+        /// Longest delay of an acknowledgment, below 500 ms (RFC 9293, section 3.8.6.3). Linux's
+        /// stacks adapt the delay, and take this for the shortest.
+        pub delayed_ack_timeout: Duration = Duration::from_millis(40),
+        /// Number of segments at the start of a connection that are acknowledged at once, so that
+        /// slow start is not delayed. Linux's stacks choose it themselves.
+        pub quick_acks: u32 = 0,
+        /// Minimum retransmission timeout (RFC 6298, section 2.4: 1 s; Linux: 200 ms).
+        pub min_rto: Duration = Duration::from_millis(200),
+        /// Retransmission timeout before the first measurement (RFC 6298, section 2.1: 1 s).
+        pub initial_rto: Duration = Duration::from_secs(1),
+        /// Maximum retransmission timeout, also after backoff (RFC 6298, section 2.5: at least 60
+        /// s).
+        pub max_rto: Duration = Duration::from_secs(60),
+        /// Timestamps on every segment and a round-trip sample from every new acknowledgment (RFC
+        /// 7323).
+        pub timestamps: bool = false,
+        /// Explicit congestion notification (RFC 3168).
+        pub ecn: bool = false,
+        /// Accurate ECN feedback (AccECN, RFC 9768), with `ecn = true`: the receiver counts marked
+        /// packets and bytes instead of echoing that there were some. Each side falls back to RFC
+        /// 3168 if the other does not have it. Only the standards' stack has it.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        pub accurate_ecn: bool = false,
+        /// HyStart++ in the initial slow start (RFC 9406); in Linux, CUBIC's own HyStart.
+        pub hystart: bool = false,
+        /// Space segments over the round trip at 2 (slow start) or 1.2 times cwnd / SRTT.
+        pub pacing: bool = false,
+        /// Restart from the initial window after an idle time of one RTO (RFC 5681, section 4.1).
+        pub slow_start_after_idle: bool = true,
+        /// Retransmissions of one segment by timeout before the connection is aborted, at least 1
+        /// (R2 of RFC 9293, section 3.8.3); never if absent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub max_retransmissions: Option<u32> = None,
+        /// Begin with SYN and SYN-ACK; otherwise both ends are established from the start.
+        pub handshake: bool = true,
     }
 }
 

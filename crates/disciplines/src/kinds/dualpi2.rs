@@ -39,9 +39,7 @@ use crate::admit::{self, Pi2Law, Pi2Params, Ramp, Recur, StepParams};
 use crate::classify::{LowLatency, LowLatencyParams};
 use crate::schedule::{ClassicProtection, ClassicProtectionParams};
 use forebay_core::config::above_zero;
-use forebay_core::{Conduct, ConfigError, Discipline, Duration, Named, Setting, compose};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{Conduct, ConfigError, Discipline, Duration, Named, Setting, compose, params};
 
 /// A classic and a low-latency queue with coupled AQMs.
 pub struct DualPi2;
@@ -55,30 +53,19 @@ compose! {
     }
 }
 
-/// Parameters of the low-latency queue.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct StepAndShareParams {
-    /// Waiting time above which low-latency packets are marked whatever the classic queue does
-    /// (minTh). Default 1ms.
-    pub step_threshold: Duration,
-    /// Time above that threshold over which the probability rises to 1. Default 0ms: at once.
-    pub step_range: Duration,
-    /// Packets that must stay behind in the low-latency queue for such a mark (Th_len). Default 0.
-    pub step_packets: u32,
-    /// Share of the link that the classic queue has while both wait, 0 to 1. Default 0.1.
-    pub classic_protection: f64,
-}
-
-impl Default for StepAndShareParams {
-    fn default() -> Self {
-        let step = StepParams::default();
-        StepAndShareParams {
-            step_threshold: step.threshold,
-            step_range: step.range,
-            step_packets: step.packets,
-            classic_protection: ClassicProtectionParams::default().share,
-        }
+params! {
+    /// Parameters of the low-latency queue.
+    pub struct StepAndShareParams {
+        /// Waiting time above which low-latency packets are marked whatever the classic queue does
+        /// (minTh). Default 1ms.
+        pub step_threshold: Duration = StepParams::default().threshold,
+        /// Time above that threshold over which the probability rises to 1. Default 0ms: at once.
+        pub step_range: Duration = StepParams::default().range,
+        /// Packets that must stay behind in the low-latency queue for such a mark (Th_len). Default
+        /// 0.
+        pub step_packets: u32 = StepParams::default().packets,
+        /// Share of the link that the classic queue has while both wait, 0 to 1. Default 0.1.
+        pub classic_protection: f64 = ClassicProtectionParams::default().share,
     }
 }
 

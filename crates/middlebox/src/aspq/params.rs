@@ -2,51 +2,36 @@
 
 use super::{Priority, STEPS};
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Duration};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Duration, params};
 
-/// Parameters of the controller.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Params {
-    /// How a packet's priority level is determined: "class" (its QoS class), `{ dscp = [["EF"]] }`
-    /// or `{ ports = [[5001, 5002]] }`: lists of codepoints or ports, those of level 1 first; all
-    /// others are level 0.
-    pub priority: Priority,
-    /// Time without a packet after which a flow no longer holds lower levels back; above 0.
-    pub idle_timeout: Duration,
-    /// Flows known at once, 1 to 10 million, about 300 B each; the one silent longest is forgotten
-    /// first.
-    pub max_flows: u32,
-    /// Interval at which a frozen sender may send a segment; above 0. Never if absent. Not for BBR,
-    /// which takes the trickle for the rate of the path.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trickle: Option<Duration>,
-    /// Time over which a release opens the window in eight steps; above 0. At once if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub staged_release: Option<Duration>,
-    /// Interval at which a release is repeated until data come, at most ten times; above 0. Never
-    /// if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub repeat_release: Option<Duration>,
-    /// Longest freeze; above 0. Without limit if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub freeze_limit: Option<Duration>,
-}
-
-impl Default for Params {
-    /// The paper's algorithm.
-    fn default() -> Self {
-        Params {
-            priority: Priority::Class,
-            idle_timeout: Duration::from_secs(1),
-            max_flows: 65_536,
-            trickle: None,
-            staged_release: None,
-            repeat_release: None,
-            freeze_limit: None,
-        }
+params! {
+    // The defaults are the paper's algorithm.
+    /// Parameters of the controller.
+    #[derive(PartialEq, Eq)]
+    pub struct Params {
+        /// How a packet's priority level is determined: "class" (its QoS class), `{ dscp = [["EF"]]
+        /// }` or `{ ports = [[5001, 5002]] }`: lists of codepoints or ports, those of level 1
+        /// first; all others are level 0.
+        pub priority: Priority = Priority::Class,
+        /// Time without a packet after which a flow no longer holds lower levels back; above 0.
+        pub idle_timeout: Duration = Duration::from_secs(1),
+        /// Flows known at once, 1 to 10 million, about 300 B each; the one silent longest is
+        /// forgotten first.
+        pub max_flows: u32 = 65_536,
+        /// Interval at which a frozen sender may send a segment; above 0. Never if absent. Not for
+        /// BBR, which takes the trickle for the rate of the path.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub trickle: Option<Duration> = None,
+        /// Time over which a release opens the window in eight steps; above 0. At once if absent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub staged_release: Option<Duration> = None,
+        /// Interval at which a release is repeated until data come, at most ten times; above 0.
+        /// Never if absent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub repeat_release: Option<Duration> = None,
+        /// Longest freeze; above 0. Without limit if absent.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub freeze_limit: Option<Duration> = None,
     }
 }
 

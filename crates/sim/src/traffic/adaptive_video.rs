@@ -8,9 +8,7 @@
 
 use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
-use forebay_core::{ConfigError, Duration, Named, Rate, Rng, Time, config::require};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Duration, Named, Rate, Rng, Time, config::require, params};
 
 /// Weight of a segment's throughput in the smoothed one.
 const SMOOTHING: f64 = 0.2;
@@ -29,27 +27,16 @@ pub struct AdaptiveVideo {
     begun: Option<(Time, f64)>,
 }
 
-/// Parameters of adaptive video.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct AdaptiveVideoParams {
-    /// Available rates of the video, ascending, each above 0. It starts with the first.
-    pub rates: Vec<Rate>,
-    /// Length of a segment. Above 0.
-    pub segment: Duration,
-    /// Most that the player buffers. At least one segment.
-    pub buffer: Duration,
-}
-
-impl Default for AdaptiveVideoParams {
-    /// Five rates from 500 kbit/s to 6 Mbit/s, segments of 4 s, a buffer of 20 s.
-    fn default() -> Self {
-        let rates = [500, 1000, 2000, 3500, 6000];
-        AdaptiveVideoParams {
-            rates: rates.map(|kbit| Rate::from_bps(kbit * 1000)).into(),
-            segment: Duration::from_secs(4),
-            buffer: Duration::from_secs(20),
-        }
+params! {
+    /// Parameters of adaptive video.
+    pub struct AdaptiveVideoParams {
+        /// Available rates of the video, ascending, each above 0. It starts with the first.
+        pub rates: Vec<Rate> =
+            [500, 1000, 2000, 3500, 6000].map(|kbit| Rate::from_bps(kbit * 1000)).into(),
+        /// Length of a segment. Above 0.
+        pub segment: Duration = Duration::from_secs(4),
+        /// Most that the player buffers. At least one segment.
+        pub buffer: Duration = Duration::from_secs(20),
     }
 }
 

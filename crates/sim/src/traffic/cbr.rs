@@ -5,9 +5,7 @@ use super::family::{BuildSite, Generator};
 use super::law::require_length;
 use super::{Datagram, Datagrams};
 use crate::course::Course;
-use forebay_core::{Bytes, ConfigError, Named, Rate, Rng, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{Bytes, ConfigError, Named, Rate, Rng, Time, params};
 
 /// A constant-rate source.
 pub struct Cbr {
@@ -17,24 +15,18 @@ pub struct Cbr {
     begun: bool,
 }
 
-/// Parameters of the constant-rate source.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CbrParams {
-    /// Rate of IP packets, with their headers, without link overhead: above 0, or how it changes, as
-    /// of a link. All flows of the entry follow the same course; in steps, "0bit" is a pause.
-    pub rate: Course<Rate>,
-    /// Length of the IP packet, including headers. 1 B to 65 535 B.
-    pub size: Bytes,
-    /// Whether the first datagram waits for a random part of the interval, so that several flows do
-    /// not send at the same time. Otherwise it is sent at the start.
-    pub random_phase: bool,
-}
-
-impl Default for CbrParams {
-    fn default() -> Self {
-        let rate = Course::Constant(Rate::from_bps(1_000_000));
-        CbrParams { rate, size: Bytes(1000), random_phase: true }
+params! {
+    /// Parameters of the constant-rate source.
+    pub struct CbrParams {
+        /// Rate of IP packets, with their headers, without link overhead: above 0, or how it
+        /// changes, as of a link. All flows of the entry follow the same course; in steps, "0bit"
+        /// is a pause.
+        pub rate: Course<Rate> = Course::Constant(Rate::from_bps(1_000_000)),
+        /// Length of the IP packet, including headers. 1 B to 65 535 B.
+        pub size: Bytes = Bytes(1000),
+        /// Whether the first datagram waits for a random part of the interval, so that several
+        /// flows do not send at the same time. Otherwise it is sent at the start.
+        pub random_phase: bool = true,
     }
 }
 

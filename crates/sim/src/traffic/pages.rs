@@ -7,9 +7,7 @@
 
 use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
-use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require, params};
 
 /// A user who loads pages.
 pub struct Pages {
@@ -22,33 +20,21 @@ pub struct Pages {
     missing: u32,
 }
 
-/// Parameters of pages.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct PagesParams {
-    /// Objects of a page. At least 1.
-    pub objects: u32,
-    /// Size of each object, payload bytes. Above 0.
-    pub size: Bytes,
-    /// Connections over which a page is loaded, at least 1. No more are used than there are
-    /// objects.
-    pub connections: u32,
-    /// Time between the end of a page and the start of the next.
-    pub reading: Duration,
-    /// Number of pages; endless if unset. At least 1.
-    pub count: Option<u64>,
-}
-
-impl Default for PagesParams {
-    /// The smallest values for which RFC 7928, section 7.2, asks.
-    fn default() -> Self {
-        PagesParams {
-            objects: 50,
-            size: Bytes(1000),
-            connections: 6,
-            reading: Duration::ZERO,
-            count: None,
-        }
+params! {
+    // The defaults are the smallest values for which RFC 7928, section 7.2, asks.
+    /// Parameters of pages.
+    pub struct PagesParams {
+        /// Objects of a page. At least 1.
+        pub objects: u32 = 50,
+        /// Size of each object, payload bytes. Above 0.
+        pub size: Bytes = Bytes(1000),
+        /// Connections over which a page is loaded, at least 1. No more are used than there are
+        /// objects.
+        pub connections: u32 = 6,
+        /// Time between the end of a page and the start of the next.
+        pub reading: Duration = Duration::ZERO,
+        /// Number of pages; endless if unset. At least 1.
+        pub count: Option<u64> = None,
     }
 }
 

@@ -24,26 +24,19 @@ use super::{
 };
 use crate::ConnectionParams;
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Named};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Named, params};
 use std::sync::Arc;
 
-/// Parameters of DCTCP.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct DctcpParams {
-    /// Weight of the last round trip in the average share of marked bytes (g, section 3.3), above 0
-    /// to 1. Linux's stack takes the next smaller power of two, from 1/1024.
-    pub gain: f64,
-    /// The average share before the first marks (DCTCP.Alpha, section 3.3), 0 to 1.
-    pub initial_alpha: f64,
-}
-
-impl Default for DctcpParams {
-    /// 1/16 and 1, as in Linux; section 3.3 begins with 1, too.
-    fn default() -> Self {
-        DctcpParams { gain: 0.0625, initial_alpha: 1.0 }
+params! {
+    // The defaults are those of Linux; section 3.3, too, begins with an average share of 1.
+    /// Parameters of DCTCP.
+    #[derive(Copy, PartialEq)]
+    pub struct DctcpParams {
+        /// Weight of the last round trip in the average share of marked bytes (g, section 3.3),
+        /// above 0 to 1. Linux's stack takes the next smaller power of two, from 1/1024.
+        pub gain: f64 = 0.0625,
+        /// The average share before the first marks (DCTCP.Alpha, section 3.3), 0 to 1.
+        pub initial_alpha: f64 = 1.0,
     }
 }
 

@@ -23,9 +23,7 @@
 
 use super::{AckSample, Conduct, CongestionController, CongestionEvent, Needs, Start, Window};
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Duration, Named, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Duration, Named, Time, params};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -41,22 +39,16 @@ const ALLOWED_INCREASE: u64 = 1;
 /// Section 2.5, in segments.
 const MIN_CWND: u64 = 2;
 
-/// Parameters of LEDBAT (RFC 6817, section 2.5).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct LedbatParams {
-    /// Queueing delay to keep, one way; above 0, at most 100 ms.
-    pub target: Duration,
-    /// Segments a round trip by which the window grows while there is no queue, and shrinks while
-    /// the queue is twice the target; above 0. RFC 6817 allows at most 1; RFC 7928, section 5.4,
-    /// asks for 10 with a target of 5 ms.
-    pub gain: f64,
-}
-
-impl Default for LedbatParams {
-    /// 100 ms and 1.
-    fn default() -> Self {
-        LedbatParams { target: Duration::from_millis(100), gain: 1.0 }
+params! {
+    /// Parameters of LEDBAT (RFC 6817, section 2.5).
+    #[derive(Copy, PartialEq)]
+    pub struct LedbatParams {
+        /// Queueing delay to keep, one way; above 0, at most 100 ms.
+        pub target: Duration = Duration::from_millis(100),
+        /// Segments a round trip by which the window grows while there is no queue, and shrinks
+        /// while the queue is twice the target; above 0. RFC 6817 allows at most 1; RFC 7928,
+        /// section 5.4, asks for 10 with a target of 5 ms.
+        pub gain: f64 = 1.0,
     }
 }
 

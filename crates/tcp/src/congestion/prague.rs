@@ -41,36 +41,26 @@ use super::{
 };
 use crate::ConnectionParams;
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Duration, Named, Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Duration, Named, Rate, Time, params};
 use std::sync::Arc;
 
 /// Section 2.5.2: longest time that a burst takes at the bottleneck.
 const MAX_BURST: Duration = Duration::from_micros(250);
 
-/// Parameters of Prague.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct PragueParams {
-    /// Weight of the last round in the average share of marked bytes (g, section 2.3.2), above 0 to 1.
-    pub gain: f64,
-    /// Round trip as which shorter ones count (RTT_ref, section 2.4.4), up to 1 s; `"0s"` leaves the
-    /// rate dependent on the round trip.
-    pub reference_rtt: Duration,
-    /// Rounds after slow start before shorter round trips count as the reference (D, section 2.4.4),
-    /// so that short flows are not held back.
-    pub transition_rounds: u32,
-}
-
-impl Default for PragueParams {
-    /// The values of the draft and of the reference: 1/16, 25 ms, 500 rounds.
-    fn default() -> Self {
-        PragueParams {
-            gain: 0.0625,
-            reference_rtt: Duration::from_millis(25),
-            transition_rounds: 500,
-        }
+params! {
+    // The defaults are the values of the draft and of the reference.
+    /// Parameters of Prague.
+    #[derive(Copy, PartialEq)]
+    pub struct PragueParams {
+        /// Weight of the last round in the average share of marked bytes (g, section 2.3.2), above
+        /// 0 to 1.
+        pub gain: f64 = 0.0625,
+        /// Round trip as which shorter ones count (RTT_ref, section 2.4.4), up to 1 s; `"0s"`
+        /// leaves the rate dependent on the round trip.
+        pub reference_rtt: Duration = Duration::from_millis(25),
+        /// Rounds after slow start before shorter round trips count as the reference (D, section
+        /// 2.4.4), so that short flows are not held back.
+        pub transition_rounds: u32 = 500,
     }
 }
 

@@ -12,9 +12,7 @@ use crate::ranges::RangeSet;
 use crate::{ConnectionParams, LossRecovery, SenderStats};
 use clock::Clock;
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Duration, Named, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Duration, Named, Time, params};
 use std::sync::Arc;
 
 /// `numdupacks_`.
@@ -62,20 +60,15 @@ enum Sending {
     Next,
 }
 
-/// Parameters of `ns-2`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Ns2Params {
-    /// Tick of its clock (`tcpTick_`), from 1us to 1s.
-    pub tick: Duration,
-    /// New data on the first two duplicate acknowledgments (`singledup_`; RFC 3042).
-    pub limited_transmit: bool,
-}
-
-impl Default for Ns2Params {
-    /// Those of its `ns-default.tcl`.
-    fn default() -> Self {
-        Ns2Params { tick: Duration::from_millis(10), limited_transmit: true }
+params! {
+    // The defaults are those of its `ns-default.tcl`.
+    /// Parameters of `ns-2`.
+    #[derive(Copy, PartialEq)]
+    pub struct Ns2Params {
+        /// Tick of its clock (`tcpTick_`), from 1us to 1s.
+        pub tick: Duration = Duration::from_millis(10),
+        /// New data on the first two duplicate acknowledgments (`singledup_`; RFC 3042).
+        pub limited_transmit: bool = true,
     }
 }
 
