@@ -1,6 +1,6 @@
 //! Differentiated services codepoints by name.
 
-use schemars::JsonSchema;
+use crate::schema_form;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -111,20 +111,13 @@ impl From<Codepoint> for String {
     }
 }
 
-impl JsonSchema for Codepoint {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Codepoint".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": ["string", "integer"],
-            "description": "a DSCP by name, such as \"EF\", or a number from 0 to 63",
-            "minimum": 0,
-            "maximum": 63,
-            "examples": ["EF", "AF41", 46],
-        })
-    }
-}
+schema_form!(Codepoint, {
+    "type": ["string", "integer"],
+    "description": "a DSCP by name, such as \"EF\", or a number from 0 to 63",
+    "minimum": 0,
+    "maximum": 63,
+    "examples": ["EF", "AF41", 46],
+});
 
 #[cfg(test)]
 mod tests {

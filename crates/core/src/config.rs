@@ -178,6 +178,11 @@ impl Amount for f64 {
     }
 }
 
+/// The number 1, a default of fields.
+pub fn one<T: From<u8>>() -> T {
+    1.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

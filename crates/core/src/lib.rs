@@ -32,7 +32,8 @@ mod rng;
 mod row;
 pub mod tcp;
 mod time;
-mod units;
+#[doc(hidden)]
+pub mod units;
 
 pub use bank::{Bank, LevelOrder, Place, QueueId};
 pub use capacity::Capacity;

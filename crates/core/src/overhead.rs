@@ -1,6 +1,6 @@
 //! The overhead of a link.
 
-use crate::units::text_form;
+use crate::text_form;
 use crate::{Bytes, ConfigError};
 use std::fmt;
 use std::str::FromStr;

@@ -1,8 +1,9 @@
 //! Rates and sizes.
 
 use crate::config::Amount;
+use crate::text_form;
 use crate::time::Duration;
-use crate::units::{Unit, UnitError, text_form, unit_string};
+use crate::units::{Unit, UnitError, unit_string};
 use std::fmt;
 use std::str::FromStr;
 

@@ -121,7 +121,7 @@ macro_rules! unit_string {
             }
         }
 
-        $crate::units::text_form!($type, concat!($what, " such as \"", $example, "\""), {
+        $crate::text_form!($type, concat!($what, " such as \"", $example, "\""), {
             "format": $format,
             "description": concat!($what, " with its unit, such as \"", $example, "\""),
             "examples": [$example],
@@ -137,6 +137,8 @@ macro_rules! unit_string {
 pub(crate) use unit_string;
 
 /// Gives a type with `FromStr` and `Display` its form in configurations: serde and JSON Schema.
+/// `$expected` says in errors what must be written.
+#[macro_export]
 macro_rules! text_form {
     ($type:ident, $expected:expr, { $($schema:tt)+ }) => {
         impl serde::Serialize for $type {
@@ -151,20 +153,33 @@ macro_rules! text_form {
             }
         }
 
+        $crate::schema_form!($type, { "type": "string", $($schema)+ });
+    };
+}
+
+/// Gives a type its JSON Schema, in which `generator` refers to those of other types.
+#[macro_export]
+macro_rules! schema_form {
+    ($type:ident, $schema:tt) => {
+        $crate::schema_form!($type, |_generator| $schema);
+    };
+    ($type:ident, |$generator:ident| $schema:tt) => {
         impl schemars::JsonSchema for $type {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($type).into()
             }
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "string", $($schema)+ })
+            fn json_schema($generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!($schema)
             }
         }
     };
 }
-pub(crate) use text_form;
-
 /// Reads a text. For a bare number, the error says how to write it.
-pub(crate) fn deserialize<'de, D, T>(deserializer: D, expected: &'static str) -> Result<T, D::Error>
+///
+/// # Errors
+/// It is no text, or not one of a `T`.
+#[doc(hidden)]
+pub fn deserialize<'de, D, T>(deserializer: D, expected: &'static str) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
     T: std::str::FromStr<Err: fmt::Display>,

@@ -14,14 +14,16 @@ pub fn answer(code: &str, body: &str) -> String {
     )
 }
 
-/// One metric: its name, its type, its meaning, and its samples as labels and value.
-type Metric<'a> = (&'a str, &'a str, &'a str, Vec<(String, f64)>);
+/// One metric: its name, its meaning, and its samples as labels and value. By the convention of
+/// Prometheus it is a counter if its name ends in `_total`, and otherwise a gauge.
+type Metric<'a> = (&'a str, &'a str, Vec<(String, f64)>);
 
 /// The metrics of `status`.
 pub fn text(status: &Status) -> String {
     let ways = [("forward", &status.forward), ("reverse", &status.reverse)];
-    let each = |value: fn(&DirectionStatus) -> f64| {
-        ways.map(|(way, direction)| (format!("direction=\"{way}\""), value(direction))).to_vec()
+    let each = |value: fn(&DirectionStatus) -> u64| {
+        ways.map(|(way, direction)| (format!("direction=\"{way}\""), value(direction) as f64))
+            .to_vec()
     };
     let classes = |value: fn(&crate::status::Class) -> f64| {
         let of = |(way, direction): (&'static str, &DirectionStatus)| {
@@ -52,74 +54,33 @@ pub fn text(status: &Status) -> String {
         .map(|(why, count)| (format!("side=\"{side}\",reason=\"{why}\""), count as f64))
     });
     let metrics: [Metric; 15] = [
-        (
-            "received_packets_total",
-            "counter",
-            "Packets that came in",
-            each(|d| d.received.packets as f64),
-        ),
-        (
-            "received_bytes_total",
-            "counter",
-            "Bytes of IP packets that came in",
-            each(|d| d.received.bytes as f64),
-        ),
-        (
-            "passed_packets_total",
-            "counter",
-            "Packets that were not queued",
-            each(|d| d.passed.packets as f64),
-        ),
-        (
-            "sent_packets_total",
-            "counter",
-            "Packets that left the queue",
-            each(|d| d.sent.packets as f64),
-        ),
-        (
-            "sent_bytes_total",
-            "counter",
-            "Bytes of IP packets that left the queue",
-            each(|d| d.sent.bytes as f64),
-        ),
-        ("dropped_packets_total", "counter", "Packets dropped by the queue", drops.collect()),
-        (
-            "marked_packets_total",
-            "counter",
-            "Packets marked congestion-experienced",
-            each(|d| d.marked as f64),
-        ),
-        ("backlog_packets", "gauge", "Packets that wait", each(|d| d.backlog_packets as f64)),
-        ("backlog_bytes", "gauge", "Bytes that wait", each(|d| d.backlog_bytes as f64)),
-        (
-            "rate_bits",
-            "gauge",
-            "Rate that is shaped to, in bit/s",
-            each(|d| d.rate_bps.unwrap_or(0) as f64),
-        ),
+        ("received_packets_total", "Packets that came in", each(|d| d.received.packets)),
+        ("received_bytes_total", "Bytes of IP packets that came in", each(|d| d.received.bytes)),
+        ("passed_packets_total", "Packets that were not queued", each(|d| d.passed.packets)),
+        ("sent_packets_total", "Packets that left the queue", each(|d| d.sent.packets)),
+        ("sent_bytes_total", "Bytes of IP packets that left the queue", each(|d| d.sent.bytes)),
+        ("dropped_packets_total", "Packets dropped by the queue", drops.collect()),
+        ("marked_packets_total", "Packets marked congestion-experienced", each(|d| d.marked)),
+        ("backlog_packets", "Packets that wait", each(|d| d.backlog_packets)),
+        ("backlog_bytes", "Bytes that wait", each(|d| d.backlog_bytes)),
+        ("rate_bits", "Rate that is shaped to, in bit/s", each(|d| d.rate_bps.unwrap_or(0))),
         (
             "class_sent_packets_total",
-            "counter",
             "Packets of a class that left the queue",
             classes(|c| c.sent.packets as f64),
         ),
         (
             "class_dropped_packets_total",
-            "counter",
             "Packets of a class dropped",
             classes(|c| c.dropped as f64),
         ),
-        (
-            "class_delay_seconds_total",
-            "counter",
-            "Sum of the times in the queue",
-            classes(|c| c.delay_sum_s),
-        ),
-        ("rule_matched_packets_total", "counter", "Packets that a rule matched", rules.collect()),
-        ("missed_frames_total", "counter", "Frames lost beside the queue", missed.collect()),
+        ("class_delay_seconds_total", "Sum of the times in the queue", classes(|c| c.delay_sum_s)),
+        ("rule_matched_packets_total", "Packets that a rule matched", rules.collect()),
+        ("missed_frames_total", "Frames lost beside the queue", missed.collect()),
     ];
     let mut out = String::new();
-    for (name, kind, help, samples) in metrics {
+    for (name, help, samples) in metrics {
+        let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
         // Writing to a string cannot fail.
         let _ =
             writeln!(out, "# HELP forebay_gate_{name} {help}.\n# TYPE forebay_gate_{name} {kind}");

@@ -11,7 +11,7 @@ use std::io::{self, BufRead};
 use std::sync::Arc;
 
 /// The result of a replay.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Replay {
     /// Kind of the queue at the start.
     pub kind: String,
@@ -66,17 +66,7 @@ pub fn replay(input: impl BufRead, disciplines: &Arc<Disciplines>) -> io::Result
     let refuse = |error| io::Error::new(io::ErrorKind::InvalidData, format!("plan: {error}"));
     let kind = plan.queue["kind"].as_str().unwrap_or("combination").to_owned();
     let mut shaper = Shaper::new(plan, recording.seed(), disciplines).map_err(refuse)?;
-    let mut result = Replay {
-        kind,
-        calls: 0,
-        offered: 0,
-        sent: 0,
-        dropped: BTreeMap::new(),
-        marked: 0,
-        span_s: 0.0,
-        truncated: false,
-        difference: None,
-    };
+    let mut result = Replay { kind, ..Replay::default() };
     let mut first = None;
     loop {
         let (now, call) = match recording.read() {

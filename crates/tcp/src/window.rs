@@ -1,9 +1,6 @@
 //! How large the receive window is.
 
-use forebay_core::{Bytes, ConfigError};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::borrow::Cow;
+use forebay_core::{Bytes, ConfigError, text_form};
 use std::fmt;
 use std::str::FromStr;
 
@@ -59,28 +56,7 @@ impl fmt::Display for ReceiveWindow {
     }
 }
 
-impl Serialize for ReceiveWindow {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for ReceiveWindow {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for ReceiveWindow {
-    fn schema_name() -> Cow<'static, str> {
-        "ReceiveWindow".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "description": "\"auto\" or a size such as \"45KB\"",
-            "examples": ["auto", "45KB"],
-        })
-    }
-}
+text_form!(ReceiveWindow, "a string", {
+    "description": "\"auto\" or a size such as \"45KB\"",
+    "examples": ["auto", "45KB"],
+});

@@ -26,7 +26,9 @@ use super::class::check_queues;
 use crate::Classify;
 use crate::retune::unchanged;
 use forebay_core::config::require;
-use forebay_core::{Bank, Codepoint, ConfigError, Context, Named, Packet, QueueId, Setting, Time};
+use forebay_core::{
+    Bank, Codepoint, ConfigError, Context, Named, Packet, QueueId, Setting, Time, params,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
@@ -79,18 +81,18 @@ impl Treatment {
     }
 }
 
-/// Parameters of `dscp`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct DscpParams {
-    /// Number of queues, 1 to 256.
-    pub queues: usize,
-    /// Queue, and precedence if one is given, of the codepoints that the table does not list.
-    pub default: Treatment,
-    /// Queue of each codepoint, by name or number, below `queues`, and its precedence, 0 to 7:
-    /// `{ EF = { queue = 3, precedence = 2 }, AF41 = 2, "1" = 0 }`. A table given replaces the
-    /// default one as a whole.
-    pub table: BTreeMap<Codepoint, Treatment>,
+params! {
+    /// Parameters of `dscp`.
+    pub struct DscpParams {
+        /// Number of queues, 1 to 256.
+        pub queues: usize = 5,
+        /// Queue, and precedence if one is given, of the codepoints that the table does not list.
+        pub default: Treatment = both(1, 1),
+        /// Queue of each codepoint, by name or number, below `queues`, and its precedence, 0 to 7:
+        /// `{ EF = { queue = 3, precedence = 2 }, AF41 = 2, "1" = 0 }`. A table given replaces the
+        /// default one as a whole.
+        pub table: BTreeMap<Codepoint, Treatment> = aggregates(),
+    }
 }
 
 /// Queue, precedence and codepoints.
@@ -109,15 +111,12 @@ fn both(queue: usize, precedence: u8) -> Treatment {
     Treatment::Both(QueueAndPrecedence { queue, precedence })
 }
 
-impl Default for DscpParams {
-    fn default() -> Self {
-        let table = AGGREGATES
-            .iter()
-            .flat_map(|(queue, p, names)| names.iter().map(|name| (*name, both(*queue, *p))))
-            .map(|(name, treatment)| (name.parse().expect("a name of the list"), treatment))
-            .collect();
-        DscpParams { queues: 5, default: both(1, 1), table }
-    }
+fn aggregates() -> BTreeMap<Codepoint, Treatment> {
+    AGGREGATES
+        .iter()
+        .flat_map(|(queue, p, names)| names.iter().map(|name| (*name, both(*queue, *p))))
+        .map(|(name, treatment)| (name.parse().expect("a name of the list"), treatment))
+        .collect()
 }
 
 impl Dscp {

@@ -8,7 +8,7 @@ pub use values::{Interface, Other, Ports, Protocol};
 
 use crate::plugins::Parts;
 use crate::text;
-use forebay_core::config::{read, require};
+use forebay_core::config::{one, read, require};
 use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Overhead, Rate, Setting, file};
 use forebay_middlebox::Middlebox;
 use forebay_shaper::link::check_mtu;
@@ -64,7 +64,7 @@ pub struct Config {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// Seed of the disciplines' random numbers.
-    #[serde(default = "one")]
+    #[serde(default = "one::<u64>")]
     pub seed: u64,
     /// The parts of which its queues and boxes are built.
     #[serde(skip, default = "Parts::builtin")]
@@ -73,10 +73,6 @@ pub struct Config {
 
 fn default_socket() -> PathBuf {
     PathBuf::from("/run/forebay-gate.sock")
-}
-
-fn one() -> u64 {
-    1
 }
 
 link_table! {

@@ -1,10 +1,10 @@
 //! Values with a syntax of their own: interfaces, protocols, ports.
 
 use forebay_core::config::read;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use forebay_core::schema_form;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-use std::borrow::Cow;
 
 /// A network interface, written `"eth0"` or `{ name = "eth0", netns = "left" }`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,18 +79,13 @@ impl<'de> Deserialize<'de> for Interface {
     }
 }
 
-impl JsonSchema for Interface {
-    fn schema_name() -> Cow<'static, str> {
-        "Interface".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let table = generator.subschema_for::<InterfaceTable>();
-        json_schema!({
-            "description": "a network interface",
-            "anyOf": [{ "type": "string", "examples": ["eth0"] }, table],
-        })
-    }
-}
+schema_form!(Interface, |generator| {
+    "description": "a network interface",
+    "anyOf": [
+        { "type": "string", "examples": ["eth0"] },
+        generator.subschema_for::<InterfaceTable>(),
+    ],
+});
 
 /// Treatment of packets that are not IP: "pass" or a QoS class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -125,17 +120,10 @@ impl<'de> Deserialize<'de> for Other {
     }
 }
 
-impl JsonSchema for Other {
-    fn schema_name() -> Cow<'static, str> {
-        "Other".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "what happens to packets that are not IP",
-            "anyOf": [{ "enum": ["pass"] }, { "type": "integer", "minimum": 0, "maximum": 255 }],
-        })
-    }
-}
+schema_form!(Other, {
+    "description": "what happens to packets that are not IP",
+    "anyOf": [{ "enum": ["pass"] }, { "type": "integer", "minimum": 0, "maximum": 255 }],
+});
 
 /// An IP protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,18 +157,13 @@ impl<'de> Deserialize<'de> for Protocol {
     }
 }
 
-impl JsonSchema for Protocol {
-    fn schema_name() -> Cow<'static, str> {
-        "Protocol".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names = PROTOCOLS.map(|(name, _)| name);
-        json_schema!({
-            "description": "an IP protocol",
-            "anyOf": [{ "enum": names }, { "type": "integer", "minimum": 0, "maximum": 255 }],
-        })
-    }
-}
+schema_form!(Protocol, {
+    "description": "an IP protocol",
+    "anyOf": [
+        { "enum": PROTOCOLS.map(|(name, _)| name) },
+        { "type": "integer", "minimum": 0, "maximum": 255 },
+    ],
+});
 
 /// A port, or a range of them with both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -231,33 +214,19 @@ impl<'de> Deserialize<'de> for Ports {
     }
 }
 
-impl JsonSchema for Ports {
-    fn schema_name() -> Cow<'static, str> {
-        "Ports".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "a port, or a range of them",
-            "anyOf": [
-                { "type": "integer", "minimum": 0, "maximum": 65535 },
-                { "type": "string", "examples": ["16384-32767"] },
-            ],
-        })
-    }
-}
+schema_form!(Ports, {
+    "description": "a port, or a range of them",
+    "anyOf": [
+        { "type": "integer", "minimum": 0, "maximum": 65535 },
+        { "type": "string", "examples": ["16384-32767"] },
+    ],
+});
 
 /// How a configuration writes a network.
 pub(super) struct Network;
 
-impl JsonSchema for Network {
-    fn schema_name() -> Cow<'static, str> {
-        "Network".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "a network",
-            "type": "string",
-            "examples": ["10.0.0.0/8", "2001:db8::/32"],
-        })
-    }
-}
+schema_form!(Network, {
+    "description": "a network",
+    "type": "string",
+    "examples": ["10.0.0.0/8", "2001:db8::/32"],
+});

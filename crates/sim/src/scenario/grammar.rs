@@ -3,12 +3,11 @@
 use super::agent::AgentTable;
 use crate::course::Course;
 use crate::wireless::WirelessTable;
-use forebay_core::{Bytes, Codepoint, Duration, Ecn, Overhead, Rate, config, params};
+use forebay_core::{Bytes, Codepoint, Duration, Ecn, Overhead, Rate, config, params, schema_form};
 use forebay_shaper::link_table;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -27,7 +26,7 @@ pub struct ScenarioTable {
     #[serde(default)]
     pub warmup: Duration,
     /// Seed of every random stream. Equal seeds give equal runs; replications count up from it.
-    #[serde(default = "one")]
+    #[serde(default = "config::one::<u64>")]
     pub seed: u64,
     /// Interval of the time series; a three-hundredth of `duration` if absent.
     pub sample: Option<Duration>,
@@ -82,10 +81,6 @@ pub struct ScenarioTable {
     pub agent: Option<AgentTable>,
 }
 
-fn one() -> u64 {
-    1
-}
-
 link_table! {
     /// A link, by default with a reverse direction of the same rate, delay and overhead. One
     /// without a queue never drops.
@@ -111,7 +106,7 @@ link_table! {
             pub delay: Course<Duration>,
             /// Cost of the link, 1 or more, as in OSPF: packets take the path with the lowest sum.
             /// Without costs, this is the path with the fewest links.
-            #[serde(default = "least_cost", skip_serializing_if = "is_least_cost")]
+            #[serde(default = "config::one::<u32>", skip_serializing_if = "is_least_cost")]
             pub cost: u32,
             /// Share of packets lost on the wire at random, 0 to 1, or how it changes, like `rate`. Do not
             /// set it to simulate congestion: the queue drops packets by itself.
@@ -147,13 +142,9 @@ link_table! {
     }
 }
 
-fn least_cost() -> u32 {
-    1
-}
-
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
 fn is_least_cost(cost: &u32) -> bool {
-    *cost == least_cost()
+    *cost == 1
 }
 
 fn no_delay() -> Course<Duration> {
@@ -261,7 +252,7 @@ pub struct TrafficTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hop: Option<u32>,
     /// Number of independent flows (users) of this kind; 1 or more.
-    #[serde(default = "one_flow")]
+    #[serde(default = "config::one::<u32>")]
     pub flows: u32,
     /// When the flows start: a time, or two times, between which each flow draws its own.
     #[serde(default)]
@@ -304,10 +295,6 @@ pub struct TrafficTable {
     /// What differs from the `tcp` of the scenario; only for sources that use TCP.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub tcp: Map<String, Value>,
-}
-
-fn one_flow() -> u32 {
-    1
 }
 
 fn iperf() -> u16 {
@@ -456,15 +443,15 @@ impl<'de> Deserialize<'de> for Start {
     }
 }
 
-impl JsonSchema for Start {
-    fn schema_name() -> Cow<'static, str> {
-        "Start".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let time = generator.subschema_for::<Duration>();
-        json_schema!({
-            "description": "a time such as \"2s\", or two such as [\"0s\", \"5s\"] between which each flow draws its own",
-            "anyOf": [time, { "type": "array", "items": time, "minItems": 2, "maxItems": 2 }],
-        })
-    }
-}
+schema_form!(Start, |generator| {
+    "description": "a time such as \"2s\", or two such as [\"0s\", \"5s\"] between which each flow draws its own",
+    "anyOf": [
+        generator.subschema_for::<Duration>(),
+        {
+            "type": "array",
+            "items": generator.subschema_for::<Duration>(),
+            "minItems": 2,
+            "maxItems": 2,
+        },
+    ],
+});

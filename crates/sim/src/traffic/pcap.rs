@@ -98,7 +98,7 @@ impl Pcap {
             format!(
                 "no packet of \"{}\" comes from {}; one packet comes from {}",
                 params.file,
-                params.source.map(String::from).unwrap_or_default(),
+                params.source.map(|prefix| prefix.to_string()).unwrap_or_default(),
                 capture.packets.first().map_or("nowhere".into(), |p| p.tuple.source.to_string())
             )
         })?;

@@ -2,7 +2,7 @@
 
 use super::Marks;
 use crate::pcap_in::CapturedPacket;
-use forebay_core::Codepoint;
+use forebay_core::{Codepoint, text_form};
 use forebay_shaper::host_number;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,8 +90,7 @@ pub(super) fn marks(rules: &[Rule], packet: &CapturedPacket, entry: Marks) -> Ma
 }
 
 /// A range of addresses, written `"10.1.0.0/16"`; without a length, one address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prefix {
     address: IpAddr,
     length: u8,
@@ -132,31 +131,10 @@ impl fmt::Display for Prefix {
     }
 }
 
-impl TryFrom<String> for Prefix {
-    type Error = String;
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<Prefix> for String {
-    fn from(prefix: Prefix) -> String {
-        prefix.to_string()
-    }
-}
-
-impl JsonSchema for Prefix {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Prefix".into()
-    }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": "string",
-            "description": "an address, or a range of them such as \"10.1.0.0/16\"",
-            "examples": ["10.1.0.0/16", "2001:db8::/32"],
-        })
-    }
-}
+text_form!(Prefix, "a string", {
+    "description": "an address, or a range of them such as \"10.1.0.0/16\"",
+    "examples": ["10.1.0.0/16", "2001:db8::/32"],
+});
 
 #[cfg(test)]
 mod tests {
