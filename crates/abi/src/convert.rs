@@ -232,7 +232,7 @@ pub unsafe fn write(text: &str, to: *mut c_char, size: usize) {
     }
 }
 
-/// Makes an error from its text: the part before ": " is the path, if it looks like one.
+/// An error from its text. The part before ": " is the path, if it contains no space.
 pub fn error(text: &str) -> ConfigError {
     match text.split_once(": ") {
         Some((path, message)) if !path.is_empty() && !path.contains(' ') => {

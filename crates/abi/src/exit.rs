@@ -1,4 +1,4 @@
-//! A plug-in that ends the process is told from a host that does.
+//! Distinguishes a process that a plug-in has ended from one that its host has ended.
 
 use crate::watch;
 use std::sync::Once;
@@ -12,7 +12,7 @@ unsafe extern "C" {
     fn at_quick_exit(handler: extern "C" fn()) -> libc::c_int;
 }
 
-/// Has `exit` and `quick_exit` look whether a plug-in has called them. Nothing in a process sees
+/// Makes `exit` and `quick_exit` check whether a plug-in has called them. A process cannot observe
 /// `_exit`.
 pub fn guard() {
     static ONCE: Once = Once::new();

@@ -126,7 +126,7 @@ impl Recipe<dyn Discipline> for Import {
         let params = self.effective(block, setting)?;
         let params: CString = c_string(&params.to_string());
         let mut error: Vec<c_char> = vec![0; MESSAGE];
-        let create = self.kind.create.expect("it has been looked at");
+        let create = self.kind.create.expect("`import` has checked it");
         let setting = setting_of(setting);
         let make = || {
             // SAFETY: the buffer has that many bytes, the rest lives during the call.

@@ -18,7 +18,7 @@ pub struct Episodes {
     own: Arc<Registry>,
     agent: Arc<Agent>,
     runs: Mutex<Vec<Option<Episode>>>,
-    /// None: all run in the calling thread.
+    /// The threads. None if all runs are stepped in the calling thread.
     pool: Option<rayon::ThreadPool>,
 }
 

@@ -357,7 +357,7 @@ fn output(
     let summary = serde_json::to_string(&summary(scenario, scenario.table().seed, world));
     let mut summary = summary.expect("keys are strings");
     let tables = tables(scenario, world);
-    // The last key has the processor time of all before it.
+    // The last key has the processor time of everything before it.
     summary.truncate(summary.len() - 1);
     let seconds = spent().as_secs_f64();
     summary += &format!(",\"cost\":{{\"cpu_seconds\":{seconds},\"threads\":{threads}}}}}");

@@ -116,8 +116,8 @@ pub fn watched_by<T: Send + 'static>(
     resume_unwind(thread.join().expect_err("it has ended without an answer"))
 }
 
-/// Runs the conformance suite on every discipline of a plug-in. Returns their names, and what each
-/// did against which contract, if it did.
+/// Runs the conformance suite on every discipline of a plug-in. Returns for each its name, and the
+/// contract that it broke and how, if it broke one.
 #[pyfunction]
 pub fn check_plugin(py: Python, path: String) -> PyResult<Vec<(String, Option<String>)>> {
     let check = move || {

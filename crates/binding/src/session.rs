@@ -15,8 +15,8 @@ use std::time::Duration;
 struct Run {
     scenario: Scenario,
     world: World,
-    /// Whether anything has happened since the last change. If so, the next change needs a time of
-    /// its own.
+    /// Whether anything has happened since the last change. If so, the next change must be at a
+    /// later time.
     has_moved: bool,
     /// Processor time of its steps so far.
     cost: Duration,
@@ -37,7 +37,7 @@ pub struct Session {
     own: Arc<Registry>,
     base: PathBuf,
     watch: forebay::Watch,
-    /// None if it has ended, or could not go on.
+    /// None if the run has ended or has failed.
     run: Mutex<Option<Run>>,
 }
 

@@ -100,8 +100,9 @@ impl<'de> Deserializer<'de> for FieldNames<'_> {
 
 /// Defines parameters that are composed of those of parts: a configuration writes the fields of all
 /// parts in one table. Each part has its defaults in this whole, and may have fields that the whole
-/// fixes: a configuration cannot set them. (serde's `flatten` would neither refuse unknown fields
-/// nor tell the path of a wrong value.)
+/// fixes: a configuration cannot set them. Where a part's description of a field is vague, the whole
+/// has its own. (serde's `flatten` would neither refuse unknown fields nor tell the path of a wrong
+/// value.)
 ///
 /// ```
 /// # use forebay_core::{Bytes, Params, compose};
@@ -114,7 +115,9 @@ impl<'de> Deserializer<'de> for FieldNames<'_> {
 /// compose! {
 ///     /// Parameters of a fair queue.
 ///     pub struct FairQueueParams {
-///         hash: HashParams = HashParams { queues: 1024 },
+///         hash: HashParams = HashParams { queues: 1024 } => described {
+///             "queues": "Number of queues, each with one flow or more.",
+///         },
 ///         round: RoundParams = RoundParams::default() => fixed ["resolution"],
 ///     }
 /// }
@@ -123,7 +126,11 @@ impl<'de> Deserializer<'de> for FieldNames<'_> {
 #[macro_export]
 macro_rules! compose {
     ($(#[doc = $about:literal])+ pub struct $name:ident {
-        $($part:ident: $type:ty = $default:expr $(=> fixed [$($fixed:literal),+])?,)+
+        $(
+            $part:ident: $type:ty = $default:expr
+            $(=> fixed [$($fixed:literal),+])?
+            $(=> described { $($field:literal: $description:literal,)+ })?,
+        )+
     }) => {
         $(#[doc = $about])+
         #[derive(Debug, Clone)]
@@ -171,7 +178,8 @@ macro_rules! compose {
                     <$type>::json_schema(generator),
                     $crate::params::open::<$type>(&[$($($fixed),+)?]),
                 ),)+];
-                $crate::params::schema::<Self>([$($about),+].concat().trim(), parts)
+                let described = [$($($(($field, $description),)+)?)+];
+                $crate::params::schema::<Self>([$($about),+].concat().trim(), parts, &described)
             }
         }
     };
@@ -231,20 +239,27 @@ pub fn table<P: Serialize>(part: &P, fixed: &[&str]) -> Map<String, Value> {
 }
 
 /// The schema of `P`, described by `about` and composed of those fields of the `parts` that are not
-/// fixed.
+/// fixed. The fields `described` have descriptions of their own.
 #[doc(hidden)]
-pub fn schema<P: Params + Default>(about: &str, parts: Vec<(Schema, Vec<&str>)>) -> Schema {
-    let mut described = Map::new();
+pub fn schema<P: Params + Default>(
+    about: &str,
+    parts: Vec<(Schema, Vec<&str>)>,
+    described: &[(&str, &str)],
+) -> Schema {
+    let mut known = Map::new();
     for (mut part, open) in parts {
         if let Some(Value::Object(mut fields)) = part.remove("properties") {
             fields.retain(|name, _| open.contains(&name.as_str()));
-            described.extend(fields);
+            known.extend(fields);
         }
+    }
+    for (name, description) in described {
+        known[*name]["description"] = (*description).into();
     }
     let defaults = table(&P::default(), &[]);
     let mut fields = Map::new();
     for name in P::fields() {
-        let mut field = described.remove(name).unwrap_or_default();
+        let mut field = known.remove(name).unwrap_or_default();
         if let (Value::Object(field), Some(default)) = (&mut field, defaults.get(name)) {
             field.insert("default".into(), default.clone());
         }
@@ -285,7 +300,9 @@ mod tests {
         /// A law for
         /// each flow.
         pub struct FlowLawParams {
-            hash: HashParams = HashParams::default(),
+            hash: HashParams = HashParams::default() => described {
+                "queues": "Queues, each with a law.",
+            },
             law: LawParams = LawParams { limit: 7, target: 9 } => fixed ["limit"],
         }
     }
@@ -316,6 +333,7 @@ mod tests {
         let fields = schema.get("properties").and_then(Value::as_object).unwrap();
         assert_eq!(fields.keys().collect::<Vec<_>>(), ["queues", "limit", "target"]);
         assert_eq!(fields["limit"]["description"], "Room in all queues.");
+        assert_eq!(fields["queues"]["description"], "Queues, each with a law.");
         assert_eq!(
             (&fields["target"]["default"], &fields["target"]["description"]),
             (&json!(9), &json!("Target."))

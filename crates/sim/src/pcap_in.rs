@@ -43,19 +43,19 @@ pub struct FiveTuple {
 /// The IP packets of a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture {
-    /// In order of time.
+    /// The packets, sorted by time.
     pub packets: Vec<CapturedPacket>,
-    /// Packets of any kind, IP or not.
+    /// Number of packets of any kind, IP or not.
     pub recorded: usize,
-    /// From the first packet of any kind to the last, in nanoseconds.
+    /// Time from the first packet of any kind to the last, in nanoseconds.
     pub span_nanos: u64,
 }
 
 /// Reads the capture file whose content is `bytes`.
 ///
 /// # Errors
-/// What is wrong with the file and what to do: it is empty, not a capture, cut off, of an unknown
-/// link type, without timestamps, or without any IP packet.
+/// The file is empty, not a capture, cut off, of an unknown link type, without timestamps, or
+/// without any IP packet. The message says what to do.
 pub fn read_capture(bytes: &[u8]) -> Result<Capture, String> {
     let mut frames = Frames::default();
     match bytes {
@@ -174,7 +174,7 @@ impl Interface {
     fn new(block: &InterfaceDescriptionBlock) -> Result<Self, String> {
         let exponent = u32::from(block.if_tsresol & 0x7f);
         let base: u128 = if block.if_tsresol & 0x80 == 0 { 10 } else { 2 };
-        // Bounded so that 64-bit timestamps times 10^9 fit.
+        // The bound lets 64-bit timestamps times 10^9 fit into 128 bits.
         let resolution = base.checked_pow(exponent).filter(|units| *units <= 1 << 64);
         Ok(Interface {
             link: block.linktype,
@@ -263,7 +263,7 @@ fn block_extent(
         };
     }
     let len = word(4, *big_endian)?;
-    // Type and two lengths; with five words before the data of a packet.
+    // A block has its type and two lengths, and that of a packet five more words before the data.
     let least = if kind == ENHANCED_PACKET { 32 } else { 12 };
     if len < least || (kind == ENHANCED_PACKET && word(20, *big_endian)? > len - least) {
         return Err(frames.damaged());
@@ -421,9 +421,9 @@ pub(crate) mod tests {
                 (1_000_700, 60, ethernet(&[], 0x0800, &tcp(40))),
                 (1_001_000, 522, ethernet(&[7, 8], 0x0800, &tcp(500))),
                 (1_002_000, 82, ethernet(&[9], 0x86dd, &ipv6_udp(20, 34, (5004, 5005)))),
-                // Without a length of its own: the network card was to cut it up.
+                // Its header has no length, because the network card was to split it.
                 (1_003_000, 2934, ethernet(&[], 0x0800, &tcp(0))),
-                // Longer than anything is.
+                // Longer than any packet can be.
                 (1_004_000, u32::MAX, ethernet(&[], 0x0800, &tcp(0))),
             ],
         ))

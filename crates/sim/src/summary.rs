@@ -248,7 +248,7 @@ fn variables(series: &LinkSeries, measured: usize) -> Value {
     Value::Object(variables.collect())
 }
 
-/// All flows together.
+/// Measures of all flows together.
 fn system_summary(classes: &[ClassMeter], users: &[&UserMeter], seconds: f64) -> Value {
     let bits = users.iter().map(|user| user.bytes).sum::<u64>() as f64 * 8.0;
     let completed: u64 = users.iter().map(|user| user.completed).sum();
@@ -273,7 +273,7 @@ fn longest_wait(users: &[&UserMeter]) -> f64 {
     users.iter().map(|user| user.longest_wait.as_millis_f64()).fold(0.0, f64::max)
 }
 
-/// The application satisfaction index of flows: (as printed, flow by flow).
+/// The application satisfaction index of flows: by the formula as printed, and flow by flow.
 fn satisfied(users: &[&UserMeter]) -> (Option<f64>, Option<f64>) {
     let share = |user: &&UserMeter| {
         user.mean_wait_ms().map(|delay| Share { delay, data: user.bytes as f64 })
@@ -406,7 +406,7 @@ pub fn tables(scenario: &Scenario, world: &mut World) -> Vec<Table> {
         }
         tables.extend([queue, delay]);
     }
-    // Rates from bytes: each interval ends at its time and begins at the one before.
+    // Each interval of the series ends at its time and begins at the time before.
     let mut begin = 0.0;
     let spans: Vec<f64> =
         ends.iter_mut().map(|end| *end - std::mem::replace(&mut begin, *end)).collect();

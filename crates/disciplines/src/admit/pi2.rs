@@ -64,10 +64,10 @@ params! {
     /// Parameters of PI2.
     #[derive(Copy)]
     pub struct Pi2Params {
-        /// Room in each queue, or in both queues of `dualpi2` together, in packets ("10000p") or
-        /// bytes ("15MB"); without the packet in transmission. Above 0. Default 10000p.
+        /// Room in each queue, in packets ("10000p") or bytes ("15MB"); without the packet in
+        /// transmission. Above 0. Default 10000p.
         pub limit: Limit = Limit::Packets(10_000),
-        /// Target queueing delay, that of the longer wait in `dualpi2`; above 0. Default 15ms.
+        /// Target queueing delay; above 0. Default 15ms.
         pub target: Duration = Duration::from_millis(15),
         /// Time between updates of the probability (Tupdate); above 0. Default 16ms.
         pub t_update: Duration = Duration::from_millis(16),

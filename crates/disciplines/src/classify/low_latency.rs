@@ -41,7 +41,7 @@ params! {
         /// Whether ECT(1) and CE packets are low-latency (L4S). Default true.
         pub ecn: bool = true,
         /// DSCPs whose packets are low-latency too, such as ["NQB", "EF"] (RFC 9332, section
-        /// 2.5.1.1); at least one in `nqb`.
+        /// 2.5.1.1).
         pub dscp: Vec<Codepoint> = Vec::new(),
         /// Queue protection (RFC 9957), which moves packets of flows that build up the low-latency
         /// queue to the other one: {} for the RFC's values, or any of `min_th`, `range`,

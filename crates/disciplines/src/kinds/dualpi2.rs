@@ -47,7 +47,11 @@ pub struct DualPi2;
 compose! {
     /// Parameters of DualPI2.
     pub struct DualPi2Params {
-        pi2: Pi2Params = Pi2Params::default(),
+        pi2: Pi2Params = Pi2Params::default() => described {
+            "limit": "Room in both queues together, in packets (\"10000p\") or bytes (\"15MB\"); \
+                without the packet in transmission. Above 0. Default 10000p.",
+            "target": "Target queueing delay of the queue that waits longer; above 0. Default 15ms.",
+        },
         low_latency: StepAndShareParams = StepAndShareParams::default(),
         classify: LowLatencyParams = LowLatencyParams::default() => fixed ["ecn"],
     }

@@ -16,10 +16,12 @@ use forebay_core::{Conduct, ConfigError, Discipline, Named, Setting, compose};
 pub struct Ncq;
 
 compose! {
-    /// Parameters of `ncq`. With `push_out`, a favoured packet that finds the buffer full takes the
-    /// place of the last normal one.
+    /// Parameters of `ncq`.
     pub struct NcqParams {
-        buffer: SharedTailDropParams = SharedTailDropParams::default(),
+        buffer: SharedTailDropParams = SharedTailDropParams::default() => described {
+            "push_out": "Whether a favoured packet that finds the buffer full takes the place of \
+                the last normal one.",
+        },
         favour: classify::NcqParams = classify::NcqParams::default(),
     }
 }

@@ -45,7 +45,7 @@ pub struct Config {
     /// discovery: "pass" (unqueued, and not counted against the rate) or a QoS class.
     #[serde(default)]
     pub other: Other,
-    /// Which packets get which `q`. The first rule that matches decides.
+    /// Rules that give packets their `q`. The first rule that matches decides.
     #[serde(default)]
     pub rule: Vec<Rule>,
     /// Unix socket for `status`, `watch` and `reload`.
@@ -151,8 +151,8 @@ pub struct Marks {
     pub drop_precedence: u8,
 }
 
-/// Which packets get which `q`. All conditions must hold. If a condition is a list, one of its
-/// entries must hold.
+/// Conditions on a packet, and the marks that it gets if all of them hold. If a condition is a
+/// list, one of its entries must hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -210,7 +210,7 @@ impl Config {
     /// Reads the configuration at `path`, which can name `parts`, and loads its plug-ins.
     ///
     /// # Errors
-    /// What is wrong, with its path in the file and the remedy.
+    /// The file cannot be used. The message has the path of the field, and the remedy.
     pub fn load(path: &Path, parts: &Parts) -> Result<Self, ConfigError> {
         Config::of_file(path, |text| Config::parse(text, parts))
     }
@@ -243,7 +243,7 @@ impl Config {
     /// Reads the TOML text `text`, which can name `parts`, and loads its plug-ins.
     ///
     /// # Errors
-    /// What is wrong, with its path in the file and the remedy.
+    /// The text cannot be used. The message has the path of the field, and the remedy.
     pub fn parse(text: &str, parts: &Parts) -> Result<Self, ConfigError> {
         let config = Config::read(text)?;
         let parts = parts.with_plugins(&config.plugins)?;

@@ -19,13 +19,13 @@ pub struct AgentTable {
     /// Simulated time from one action to the next; above 0. Default 10ms.
     #[serde(default = "ten_milliseconds")]
     pub step: Duration,
-    /// What it sets: parameters of the queue or of the congestion control, with a range for each:
+    /// Parameters of the queue or of the congestion control that it sets, with a range for each:
     /// `{ target = "1ms..100ms:log" }`. Without any, the queue becomes one of the kind `agent`,
     /// whose `drop_probability` is set, from 0 to 1; and the congestion control becomes `agent`,
     /// whose `window` is set, from 1 to 1000 segments.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub actions: BTreeMap<String, String>,
-    /// What it observes in each step, in order. Default, at a link: `sojourn_ms`,
+    /// Observations in each step, in order. Default, at a link: `sojourn_ms`,
     /// `backlog_packets`, `arrival_pps`, `departure_pps`, `dropped` and `marked`; at a sender:
     /// `srtt_ms`, `throughput_bps`, `cwnd_packets`, `in_flight_packets`, `dropped` and `marked`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioTable {
-    /// What the scenario is about, for headings.
+    /// Subject of the scenario, for headings.
     #[serde(default)]
     pub title: String,
     /// Simulated time, including the warm-up; above 0. Give at least a hundred round trips, and
@@ -73,11 +73,11 @@ pub struct ScenarioTable {
     /// Changes during the run, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub change: Vec<ChangeTable>,
-    /// What `forebay compare` compares.
+    /// Settings of `forebay compare`.
     pub compare: Option<CompareTable>,
-    /// What `forebay tune` tunes.
+    /// Settings of `forebay tune`.
     pub tune: Option<TuneTable>,
-    /// What an agent of `forebay.gym` sets, observes and gets rewards for.
+    /// Actions, observations and rewards of an agent of `forebay.gym`.
     pub agent: Option<AgentTable>,
 }
 
@@ -133,8 +133,8 @@ link_table! {
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schemars(extend("format" = "path"))]
             pub pcap: Option<String>,
-            /// What differs in the reverse direction. Rate, delay and overhead are those of the
-            /// link unless given; a queue or a box is not inherited. So without a queue here,
+            /// Differences of the reverse direction. Rate, delay and overhead are those of the link
+            /// unless given; a queue or a box is not inherited. So without a queue here,
             /// acknowledgments and downloads in that direction are never dropped.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub reverse: Option<Map<String, Value>>,
@@ -292,7 +292,7 @@ pub struct TrafficTable {
     /// effect.
     #[serde(default = "iperf")]
     pub port: u16,
-    /// What differs from the `tcp` of the scenario; only for sources that use TCP.
+    /// Differences from the `tcp` of the scenario; only for sources that use TCP.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub tcp: Map<String, Value>,
 }
@@ -362,7 +362,7 @@ pub struct ChangeTable {
     pub leave: Option<String>,
 }
 
-/// What `forebay compare` compares.
+/// Settings of `forebay compare`.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompareTable {
@@ -385,7 +385,7 @@ pub struct CompareTable {
     pub efficiency: Vec<String>,
 }
 
-/// What `forebay tune` tunes, unless its command line says otherwise.
+/// Settings of `forebay tune`, which its command line can replace.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TuneTable {

@@ -1,4 +1,4 @@
-//! The end that receives data: what it counts, and when it reports it.
+//! The receiver of data: its counters of marks, and the times at which it reports them.
 
 use super::{FIRST_BYTES, FIRST_CEP, handshake_ace};
 use super::{is_valid_transition, told_in_handshake};
@@ -32,25 +32,25 @@ pub(crate) struct DataReceiver {
     cep: u64,
     /// r.e0b, r.ceb and r.e1b, modulo 2^24.
     bytes: [u32; 3],
-    /// Which of them have ever changed.
+    /// The byte counters that have ever changed.
     changed: [bool; 3],
-    /// One of them has changed since the last acknowledgment.
+    /// Whether a byte counter has changed since the last acknowledgment.
     news: bool,
     /// Marked packets since the last acknowledgment.
     marks: u8,
-    /// The last packet was marked.
+    /// Whether the last packet was marked.
     last_marked: bool,
     syn_acks: u8,
-    /// The handshake is over (SYN-RCVD is left).
+    /// Whether the handshake is over (SYN-RCVD is left).
     pub(crate) open: bool,
-    /// Data that came a second time, to be reported with the next acknowledgment (RFC 2883, as
+    /// Data that arrived a second time, to be reported with the next acknowledgment (RFC 2883, as
     /// section 3.1.1 asks).
     pub(crate) duplicate: Option<(u64, u64)>,
 }
 
 impl DataReceiver {
-    /// Number of marks after which an acknowledgment is sent at once: if data wait for one, and if
-    /// none do (section 3.2.2.5.1).
+    /// Number of marks after which an acknowledgment is sent at once: while data wait for one, and
+    /// while none do (section 3.2.2.5.1).
     const WITH_DATA: u8 = 2;
     const WITHOUT_DATA: u8 = 3;
 
@@ -154,13 +154,13 @@ mod tests {
         assert_eq!(ack.flags.ace(), 6);
         let option = AccEcnOption { e0b: 1, ceb: 1000, e1b: 1001, order: 1, fields: 2 };
         assert_eq!(ack.accecn(), Some(option));
-        // The second after it, not the first; and not that marks end.
+        // The second mark after it is acknowledged at once, not the first, and not the end of marks.
         assert!(!receiver.on_packet(Ecn::Ce, 1000, true));
         assert!(receiver.on_packet(Ecn::Ce, 1000, true));
         receiver.complete(&mut ack);
         assert_eq!(ack.flags.ace(), 0);
         assert!(!receiver.on_packet(Ecn::Ect1, 1000, true));
-        // Without payload the third.
+        // Without payload, the third mark is.
         assert!(!receiver.on_packet(Ecn::Ce, 0, false));
         assert!(!receiver.on_packet(Ecn::Ce, 0, false));
         assert!(receiver.on_packet(Ecn::Ce, 0, false));
@@ -176,7 +176,7 @@ mod tests {
             ack.accecn().map(|option| (option.order, option.fields))
         });
         assert_eq!(options, [None, Some((0, 1)), Some((0, 1)), Some((0, 2)), Some((1, 3))]);
-        // Marks alone: an order has to be chosen.
+        // If only marks are counted, the order of the counters has to be chosen.
         let mut receiver = DataReceiver::new();
         receiver.on_packet(Ecn::Ce, 100, true);
         let mut ack = Segment::default();

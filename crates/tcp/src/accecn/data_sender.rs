@@ -1,4 +1,4 @@
-//! The end that sends data: what it requests, and how it uses what is reported.
+//! The sender of data: the feedback that it requests, and its use of the reports.
 
 use super::{DIVACE, FIRST_CEP, Feedback};
 use super::{handshake_ace, is_valid_transition, told_in_handshake};
@@ -23,7 +23,7 @@ pub(crate) struct News {
     pub(crate) marks: bool,
     /// Bytes that are newly reported as marked.
     pub(crate) marked: u64,
-    /// Packets must no longer be ECN-capable: something on the path changes what is reported.
+    /// Packets must no longer be ECN-capable, because something on the path changes the reports.
     pub(crate) mangled: bool,
 }
 
@@ -31,14 +31,14 @@ pub(crate) struct News {
 /// packets that it received without payload.
 #[derive(Debug, Default)]
 pub(crate) struct DataSender {
-    /// s.cep
+    /// s.cep: marked packets by the last report.
     cep: u64,
     /// s.ceb modulo 2^24.
     ceb: u32,
     /// Marked bytes that were counted from the ACE field because an option was missing. The next
     /// option counts them again.
     ahead: u64,
-    /// Marked bytes, as far as is known.
+    /// Marked bytes that are known so far.
     marked: u64,
     /// Moving average of the number of packets that an acknowledgment covers; 0 before the first.
     thinning: f64,
@@ -46,17 +46,17 @@ pub(crate) struct DataSender {
     since_option: (u64, u64),
     /// Timestamp of the newest acknowledgment that was read.
     tsval: Option<u32>,
-    /// Options are mangled on the path.
+    /// Whether options are mangled on the path.
     ignores_options: bool,
-    /// The first acknowledgment after the handshake has been read (section 3.2.2.4).
+    /// Whether the first acknowledgment after the handshake has been read (section 3.2.2.4).
     begun: bool,
-    /// It was mangled, so what is reported does not count.
+    /// Whether it was mangled, so that reports do not count.
     deaf: bool,
     syns: u8,
     /// How the SYN-ACK arrived, to be reported with a pure acknowledgment (section 3.2.2.1).
     pub(crate) to_tell: Option<Ecn>,
     syn_ack_marked: bool,
-    /// r.cep, of the packets that it received.
+    /// r.cep: marked packets that it received.
     heard: u64,
     /// Marks since the last packet that it sent.
     unsaid: u8,
@@ -93,7 +93,7 @@ impl DataSender {
     pub(crate) fn on_syn_ack(&mut self, syn_ack: &Segment, came: Ecn, sent: Ecn) -> Answer {
         let ace = syn_ack.flags.ace();
         let feedback = match ace {
-            // Not ECN-capable; or broken, for the flags are those of the SYN.
+            // The server is not ECN-capable, or it is broken and repeats the flags of the SYN.
             0b000 | 0b111 => Feedback::None,
             0b001 => Feedback::Classic,
             _ => Feedback::Accurate,
@@ -146,7 +146,7 @@ impl DataSender {
         if self.is_superseded(ack, delivered) {
             return News::default();
         }
-        // Section 3.2.2.4.
+        // Only the first acknowledgment shows whether the field is mangled (section 3.2.2.4).
         let mangled = !std::mem::replace(&mut self.begun, true) && ack.flags.ace() == 0;
         self.deaf |= mangled;
         if self.deaf {
@@ -178,7 +178,8 @@ impl DataSender {
         let marked = bytes.saturating_sub(self.ahead);
         self.ahead -= self.ahead.min(bytes);
         self.marked += marked;
-        // Section 3.2.3.2.5: bytes were marked, but no packet, and eight cannot be meant.
+        // Bytes were marked, but the field counts no packet, and it cannot mean eight (section
+        // 3.2.3.2.5).
         let (marks, delivered) = std::mem::take(&mut self.since_option);
         let mangled = bytes > 0 && marks == 0 && delivered < DIVACE * mss;
         News { marks: new > 0 || marked > 0, marked, mangled }
@@ -237,7 +238,7 @@ mod tests {
         // A.2.1: "9 - ((9-2) % 8) = 2", "10 - ((10-2) % 8) = 10".
         assert_eq!(cautious(2, 9, None), 2);
         assert_eq!(cautious(2, 10, None), 10);
-        // More marks than packets: the field is right.
+        // If there are more marks than packets, the field is right.
         assert_eq!(cautious(3, 1, None), 3);
         assert_eq!(cautious(0, 7, None), 0);
         assert_eq!(cautious(0, 8, None), 8);
@@ -245,7 +246,7 @@ mod tests {
         for (least, bytes, want) in [(0, 1460, 8), (2, 1460, 2), (7, 10_200, 7)] {
             assert_eq!(cautious(least, least + 8, Some((bytes, 1460))), want);
         }
-        // Marks of ten whole segments are ten.
+        // If the marked bytes are those of ten whole segments, ten packets were marked.
         assert_eq!(cautious(2, 10, Some((14_600, 1460))), 10);
     }
 
@@ -273,10 +274,10 @@ mod tests {
             assert_eq!(marked(&mut sender, &ack(ace, None), 2000), want, "{ace}");
         }
         assert_eq!(sender.cep, 9);
-        // Thirteen segments at once, and the field is where it was: eight.
+        // Thirteen segments are acknowledged at once, and the field has not changed: eight marks.
         assert_eq!(marked(&mut sender, &ack(1, None), 13_000), (true, 8000, false));
         assert_eq!(sender.counted(), (12, 12_000));
-        // Where that is usual, none.
+        // Where such acknowledgments are usual, no marks.
         let mut sender = DataSender::new();
         assert_eq!(marked(&mut sender, &ack(5, None), 10_000), (false, 0, false));
     }
@@ -285,10 +286,10 @@ mod tests {
     fn options_count_bytes_and_what_they_missed() {
         let mut sender = DataSender::new();
         assert_eq!(marked(&mut sender, &ack(6, ceb(700)), 2000), (true, 700, false));
-        // An option is missing: a segment is taken for full, and what it was is set right.
+        // Without an option a segment counts as full; the next option corrects this.
         assert_eq!(marked(&mut sender, &ack(7, None), 2000), (true, 1000, false));
         assert_eq!(marked(&mut sender, &ack(0, ceb(2100)), 2000), (true, 400, false));
-        // Thirteen at once, none of them marked.
+        // Thirteen segments are acknowledged at once, none of them marked.
         assert_eq!(marked(&mut sender, &ack(0, ceb(2100)), 13_000), (false, 0, false));
         sender.ceb = DIVOPT - 100;
         assert_eq!(marked(&mut sender, &ack(1, ceb(900)), 2000), (true, 1000, false));
@@ -303,10 +304,10 @@ mod tests {
         assert_eq!(marked(&mut sender, &at(9, 5), 1000), (false, 0, false));
         assert_eq!(marked(&mut sender, &at(10, 7), 0), (false, 0, false));
         assert_eq!(marked(&mut sender, &at(11, 7), 0), (true, 0, false));
-        // An option is late; and then bytes were marked, but no packet.
+        // First an option is late. Then bytes were marked, but no packet.
         assert_eq!(marked(&mut sender, &ack(7, ceb(2000)), 1000), (true, 1000, false));
         assert_eq!(marked(&mut sender, &ack(7, ceb(3000)), 1000), (true, 1000, true));
-        // A first field of 0, and nothing is believed from then on.
+        // After a first field of 0, no report counts.
         let mut sender = DataSender::new();
         assert_eq!(marked(&mut sender, &ack(0, None), 1000), (false, 0, true));
         assert_eq!(marked(&mut sender, &ack(2, None), 1000), (false, 0, false));
@@ -323,7 +324,7 @@ mod tests {
             (0b101, Ecn::Ect1, Feedback::Accurate, true, false),
             (0b110, Ecn::Ect1, Feedback::Accurate, true, true),
             (0b111, Ecn::Ect1, Feedback::None, false, false),
-            // Bleached, and set where it was not.
+            // The codepoint is cleared, or set where it was not.
             (0b010, Ecn::Ect1, Feedback::Accurate, false, false),
             (0b011, Ecn::NotEct, Feedback::Accurate, false, false),
             (0b110, Ecn::NotEct, Feedback::Accurate, false, true),

@@ -15,7 +15,7 @@ use forebay_core::config::require;
 use forebay_core::{ConfigError, Duration, Named, Time, params};
 use std::sync::Arc;
 
-/// `numdupacks_`.
+/// Duplicate acknowledgments that start fast retransmission (`numdupacks_`).
 const DUP_ACKS: u32 = 3;
 
 /// `last_cwnd_action_`: what last reduced the window.
@@ -24,7 +24,7 @@ enum Action {
     #[default]
     None,
     DupAck,
-    /// Fast recovery, which is over.
+    /// Fast recovery, which has ended.
     Exited,
     Ecn,
     Timeout,
@@ -99,13 +99,13 @@ impl Named for Ns2 {
 #[derive(Debug, Default)]
 pub struct Ns2 {
     kind: LossRecovery,
-    /// `singledup_`
+    /// Whether new data are sent on the first two duplicates (`singledup_`).
     limited_transmit: bool,
-    /// `slow_start_restart_`
+    /// Whether slow start begins again after an idle time (`slow_start_restart_`).
     restart: bool,
     ecn: bool,
     mss: u64,
-    /// In segments, which may have fractions.
+    /// The window in segments, which may have fractions.
     cwnd: f64,
     ssthresh: f64,
     /// `wnd_`, the largest window.
@@ -119,7 +119,7 @@ pub struct Ns2 {
     /// `dupwnd_`: the number of segments by which duplicates inflate the window.
     inflation: u64,
     action: Action,
-    /// A partial acknowledgment was seen in this recovery (`firstpartial_`).
+    /// Whether a partial acknowledgment was seen in this recovery (`firstpartial_`).
     partial_seen: bool,
     /// `ecn_backoff_`
     ecn_backoff: bool,
@@ -131,10 +131,10 @@ pub struct Ns2 {
     clock: Clock,
     /// When the timer of a connection with nothing outstanding would expire.
     idle_until: Time,
-    // Of Sack1.
+    // The fields from here on belong to Sack1.
     /// `fastrecov_`
     fast: bool,
-    /// `timeout_`: nothing new was acknowledged since a timeout.
+    /// `timeout_`: whether nothing new was acknowledged since a timeout.
     timed_out: bool,
     pipe: i64,
     sacked: RangeSet,
@@ -270,7 +270,7 @@ impl Ns2 {
         if number >= self.recover {
             self.recover = 0;
             self.fast = false;
-            // The window does not grow.
+            // This does not open the window.
             timer = Some(self.new_ack(flow, ack, false));
             self.timed_out = false;
             self.clear_board();
@@ -311,7 +311,7 @@ impl Ns2 {
 
     /// `dupack_action`
     fn on_third_duplicate(&mut self, flow: &Flow, stats: &mut SenderStats) -> Option<Duration> {
-        // bugfix_ss_: the first segment after the SYN.
+        // With bugfix_ss_, the first segment after the SYN counts as recovered.
         let recovered = flow.una > self.recover || flow.una == 1;
         let after_echo = !recovered && self.ecn && self.action == Action::Ecn;
         if !recovered && !after_echo {
@@ -408,7 +408,7 @@ impl Ns2 {
         }
     }
 
-    /// `ScoreBoardRQ::GetNextRetran`: what is missing below something SACKed.
+    /// `ScoreBoardRQ::GetNextRetran`: the next missing segment below a SACKed one.
     fn next_hole(&mut self, una: u64) -> Option<u64> {
         self.high_rxt = self.high_rxt.max(una);
         let (hole, above) = self.sacked.gap_from(self.high_rxt);
@@ -554,12 +554,12 @@ impl Rules for Ns2 {
         std::mem::take(&mut self.reduced)
     }
 
-    /// Below one segment (`newtimer`, `timeout`).
+    /// Whether the window is below one segment (`newtimer`, `timeout`).
     fn shut(&self) -> bool {
         self.cwnd() == 0
     }
 
-    /// In bytes; 0 if it is below a segment.
+    /// The window in bytes; 0 if it is below a segment.
     fn cwnd(&self) -> u64 {
         if self.window() == 0 { 0 } else { (self.cwnd * self.mss as f64) as u64 }
     }

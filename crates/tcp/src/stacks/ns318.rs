@@ -69,7 +69,7 @@ impl Named for Ns318 {
 #[derive(Debug, Default)]
 pub struct Ns318 {
     mss: u32,
-    /// Octets, modulo 2^32.
+    /// Congestion window in octets, modulo 2^32.
     cwnd: u32,
     ssthresh: u32,
     limited_transmit: bool,
@@ -77,13 +77,13 @@ pub struct Ns318 {
     duplicates: u32,
     fast: bool,
     recover: u64,
-    /// The head goes again, after what the window lets go.
+    /// Whether the head is sent again, after everything that the window allows.
     resend: bool,
     pending: bool,
-    /// One segment of new data goes whatever the window says.
+    /// Whether one segment of new data is sent whatever the window allows.
     one: bool,
     history: VecDeque<Sent>,
-    /// Nanoseconds.
+    /// Estimate of the round-trip time, in nanoseconds.
     estimate: f64,
     variance: f64,
     measured: bool,
@@ -110,8 +110,8 @@ impl Ns318 {
         }
     }
 
-    /// `DupAck`. Nothing asks whether these are duplicates of what was sent twice (RFC 6582, step
-    /// 2); the timer stays.
+    /// `DupAck`. It does not check whether the duplicates were caused by segments that were sent
+    /// twice (RFC 6582, step 2), and does not restart the timer.
     fn on_duplicate(&mut self, flow: &Flow, stats: &mut SenderStats) {
         if self.duplicates == 3 && !self.fast {
             stats.fast_recoveries += 1;
@@ -131,13 +131,13 @@ impl Ns318 {
     /// `TcpNewReno::NewAck`
     fn on_new_ack(&mut self, flow: &Flow, number: u64) {
         if self.fast && number < self.recover {
-            // Below zero it goes round to four gigabytes.
+            // A value below zero wraps around to four gigabytes.
             self.cwnd = self.cwnd.wrapping_sub((number - flow.una) as u32).wrapping_add(self.mss);
             self.resend = true;
             return;
         }
         if self.fast {
-            // BytesInFlight still has what this acknowledges.
+            // BytesInFlight still counts the octets that this acknowledges.
             self.cwnd = self.ssthresh.min((flow.next - flow.una) as u32 + self.mss);
             self.fast = false;
         }

@@ -5,14 +5,14 @@ use forebay_core::{Duration, Time};
 
 #[derive(Debug, Default)]
 pub(super) struct Clock {
-    /// In nanoseconds.
+    /// Length of a tick in nanoseconds.
     tick: u64,
     /// Eight times the smoothed round-trip time, and four times its mean deviation, in ticks.
     srtt: i64,
     variation: i64,
-    /// `t_rtxcur_`
+    /// The present timeout (`t_rtxcur_`).
     timeout: Duration,
-    /// The factor of the timeout.
+    /// The factor by which timeouts without a new measurement lengthen the timeout.
     pub(super) backoff: u32,
     minimum: Duration,
     maximum: Duration,
