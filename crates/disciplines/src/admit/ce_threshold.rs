@@ -11,20 +11,18 @@
 //! Cost: one subtraction and one comparison per packet.
 
 use crate::Admit;
-use forebay_core::{Bank, Context, DropReason, Duration, Packet, QueueId, Rate, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{Bank, Context, DropReason, Duration, Packet, QueueId, Rate, Time, params};
 use std::any::Any;
 
-/// Parameters of the threshold for marks.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CeThresholdParams {
-    /// Waiting time above which packets of ECN-capable transports are marked regardless of the
-    /// AQM's state, a step for scalable senders (Linux's ce_threshold). Default: none.
-    pub ce_threshold: Option<Duration>,
-    /// Whether that threshold is for L4S packets, ECT(1) or CE, alone.
-    pub ce_threshold_l4s: bool,
+params! {
+    /// Parameters of the threshold for marks.
+    pub struct CeThresholdParams {
+        /// Waiting time above which packets of ECN-capable transports are marked regardless of the
+        /// AQM's state, a step for scalable senders (Linux's ce_threshold). Default: none.
+        pub ce_threshold: Option<Duration> = None,
+        /// Whether that threshold is for L4S packets, ECT(1) or CE, alone.
+        pub ce_threshold_l4s: bool = false,
+    }
 }
 
 /// The rule `inner`, and marks above a threshold.

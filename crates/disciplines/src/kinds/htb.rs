@@ -33,7 +33,7 @@ mod plan;
 mod tree;
 
 use crate::{Classful, ClassfulSite};
-use forebay_core::{Bytes, ConfigError, Discipline, Named, Rate, Setting};
+use forebay_core::{Bytes, ConfigError, Discipline, Named, Rate, Setting, params};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -42,21 +42,21 @@ use tree::Tree;
 /// Hierarchical token bucket.
 pub struct Htb;
 
-/// Parameters of `htb`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct HtbParams {
-    /// How packets are sorted into leaves: any classifier, such as `{ kind = "dscp" }`, with a
-    /// queue for each leaf; queue 0 is the leaf written first. Default: by class.
-    #[schemars(schema_with = "classifier")]
-    pub classify: Option<Value>,
-    /// Classes that have no parent. A class has a `rate`, and optionally `ceil`, `burst` and
-    /// `cburst`. It also has either `classes`, to which it lends, or, as a leaf, `queue`,
-    /// `priority` (0 is first) and `quantum`. At most 65534 in all, 8 deep. Default: one at the
-    /// link's rate, with two leaves that have half of it each.
-    pub classes: Option<Vec<HtbClassParams>>,
-    /// Bytes that count with every IP packet, 0 to 65535. Default: those that the link adds.
-    pub overhead: Option<u32>,
+params! {
+    /// Parameters of `htb`.
+    pub struct HtbParams {
+        /// How packets are sorted into leaves: any classifier, such as `{ kind = "dscp" }`, with a
+        /// queue for each leaf; queue 0 is the leaf written first. Default: by class.
+        #[schemars(schema_with = "classifier")]
+        pub classify: Option<Value> = None,
+        /// Classes that have no parent. A class has a `rate`, and optionally `ceil`, `burst` and
+        /// `cburst`. It also has either `classes`, to which it lends, or, as a leaf, `queue`,
+        /// `priority` (0 is first) and `quantum`. At most 65534 in all, 8 deep. Default: one at the
+        /// link's rate, with two leaves that have half of it each.
+        pub classes: Option<Vec<HtbClassParams>> = None,
+        /// Bytes that count with every IP packet, 0 to 65535. Default: those that the link adds.
+        pub overhead: Option<u32> = None,
+    }
 }
 
 /// A class of `htb`.

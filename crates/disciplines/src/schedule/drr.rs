@@ -25,9 +25,7 @@
 use super::weights::{check_weights, fill_weights};
 use crate::Schedule;
 use forebay_core::config::require;
-use forebay_core::{Bank, Bytes, ConfigError, Named, QueueId, Setting, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{Bank, Bytes, ConfigError, Named, QueueId, Setting, Time, params};
 use std::any::Any;
 use std::collections::VecDeque;
 
@@ -44,16 +42,17 @@ struct State {
     active: bool,
 }
 
-/// Parameters of `drr`.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct DrrParams {
-    /// Quanta in a round, one entry for each queue, lowest queue first; 1 to 65535 each. Default: 1
-    /// for each.
-    pub weights: Vec<u32>,
-    /// Bytes that a weight of 1 may send in a round (Q, Shreedhar and Varghese, section 3), above 0
-    /// to 4 GiB. Default: the link's largest packet, which makes the cost of a packet constant.
-    pub quantum: Option<Bytes>,
+params! {
+    /// Parameters of `drr`.
+    pub struct DrrParams {
+        /// Quanta in a round, one entry for each queue, lowest queue first; 1 to 65535 each.
+        /// Default: 1 for each.
+        pub weights: Vec<u32> = Vec::new(),
+        /// Bytes that a weight of 1 may send in a round (Q, Shreedhar and Varghese, section 3),
+        /// above 0 to 4 GiB. Default: the link's largest packet, which makes the cost of a packet
+        /// constant.
+        pub quantum: Option<Bytes> = None,
+    }
 }
 
 impl DrrParams {

@@ -1,17 +1,15 @@
 //! The weights of schedulers that share the link among queues.
 
-use forebay_core::ConfigError;
 use forebay_core::config::{require, within};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, params};
 
-/// Weights of the queues.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct WeightsParams {
-    /// Shares of the link, in packets of a round (`wrr`) or in bytes (`wfq`): one entry for each
-    /// queue, lowest queue first; 1 to 65535 each. Default: 1 for each.
-    pub weights: Vec<u32>,
+params! {
+    /// Weights of the queues.
+    pub struct WeightsParams {
+        /// Shares of the link, in packets of a round (`wrr`) or in bytes (`wfq`): one entry for
+        /// each queue, lowest queue first; 1 to 65535 each. Default: 1 for each.
+        pub weights: Vec<u32> = Vec::new(),
+    }
 }
 
 impl WeightsParams {

@@ -6,9 +6,7 @@
 
 use super::{Abilities, Ack, Flow, Host, Rules, Stack};
 use crate::{ConnectionParams, LossRecovery, SenderStats};
-use forebay_core::{ConfigError, Duration, Named, Time};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use forebay_core::{ConfigError, Duration, Named, Time, params};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -30,13 +28,14 @@ struct Sent {
     again: bool,
 }
 
-/// Parameters of `ns-3.18`.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Ns318Params {
-    /// New data on the first two duplicate acknowledgments (`LimitedTransmit`; RFC 3042). Default
-    /// false.
-    pub limited_transmit: bool,
+params! {
+    /// Parameters of `ns-3.18`.
+    #[derive(Copy, PartialEq)]
+    pub struct Ns318Params {
+        /// New data on the first two duplicate acknowledgments (`LimitedTransmit`; RFC 3042).
+        /// Default false.
+        pub limited_transmit: bool = false,
+    }
 }
 
 impl Named for Ns318 {

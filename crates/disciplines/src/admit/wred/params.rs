@@ -9,22 +9,22 @@ use forebay_core::{Bytes, ConfigError, Limit, params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The RED curve of one drop precedence. Give all three fields, or none: then packets of the level
-/// are never dropped.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Level {
-    /// Average length from which packets of the level are dropped (min_th), in packets or bytes;
-    /// above 0.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_th: Option<Limit>,
-    /// Average length from which all of them are, or with `gentle` from which the probability
-    /// grows faster (max_th); in the unit of `min_th` and above it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_th: Option<Limit>,
-    /// Drop probability at `max_th` (max_p); above 0, at most 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_p: Option<f64>,
+params! {
+    /// The RED curve of one drop precedence. Give all three fields, or none: then packets of the
+    /// level are never dropped.
+    pub struct Level {
+        /// Average length from which packets of the level are dropped (min_th), in packets or
+        /// bytes; above 0.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub min_th: Option<Limit> = None,
+        /// Average length from which all of them are, or with `gentle` from which the probability
+        /// grows faster (max_th); in the unit of `min_th` and above it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub max_th: Option<Limit> = None,
+        /// Drop probability at `max_th` (max_p); above 0, at most 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub max_p: Option<f64> = None,
+    }
 }
 
 impl Level {
