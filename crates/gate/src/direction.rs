@@ -162,6 +162,8 @@ impl Direction {
         let shaper = plan.map(|plan| Shaper::new(plan, config.seed, &parts.disciplines));
         let shaper = shaper.transpose()?;
         let delay = Histogram::new_with_max(LONGEST_DELAY, 2).expect("constant bounds");
+        let boxed = link.filter(|_| !dry_run);
+        let controller = boxed.map_or(Ok(None), |link| link.middlebox(parts))?;
         Ok(Direction {
             shaper,
             leaving: false,
@@ -171,7 +173,7 @@ impl Direction {
             delay: link.and_then(|link| link.delay),
             line: VecDeque::new(),
             out: VecDeque::new(),
-            frame_box: if dry_run { None } else { frame_box(link, parts, layer)? },
+            frame_box: controller.map(|controller| FrameBox::new(controller, layer)),
             origins: vec![Origin::default(); buffers as usize],
             other: config.other,
             layer,
@@ -484,16 +486,6 @@ impl Direction {
                 .map(|(bytes, open)| crate::status::Recording { bytes, open }),
         }
     }
-}
-
-/// The box of `link`, if it has one.
-fn frame_box(
-    link: Option<&Link>,
-    parts: &Parts,
-    layer: Layer,
-) -> Result<Option<FrameBox>, ConfigError> {
-    let built = link.map_or(Ok(None), |link| link.middlebox(parts))?;
-    Ok(built.map(|controller| FrameBox::new(controller, layer)))
 }
 
 impl Counts {

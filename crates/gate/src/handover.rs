@@ -121,7 +121,8 @@ fn lend(system: &dyn System, gate: &Handle) -> io::Result<Vec<OwnedFd>> {
 
 /// The loan of a running gate.
 pub struct Lent {
-    stream: UnixStream,
+    /// The connection to it.
+    pub stream: UnixStream,
     /// The control socket, and that of the metrics.
     pub listeners: Vec<OwnedFd>,
     /// The descriptors of its back end.
@@ -227,14 +228,6 @@ impl Lent {
             dup2_stderr(&log)?;
         }
         Ok(heard)
-    }
-
-    /// A second handle of the connection to the other gate.
-    ///
-    /// # Errors
-    /// There are too many descriptors.
-    pub fn stream(&self) -> io::Result<UnixStream> {
-        self.stream.try_clone()
     }
 }
 

@@ -101,7 +101,8 @@ impl Run {
             return guardian.run(signals, lent).map(|_| ExitCode::SUCCESS);
         }
         let (socket, user) = (config.socket.clone(), config.user.clone());
-        let guardian = lent.as_ref().filter(|_| self.guarded).map(Lent::stream).transpose()?;
+        let guardian = lent.as_ref().filter(|_| self.guarded);
+        let guardian = guardian.map(|lent| lent.stream.try_clone()).transpose()?;
         let fixed = config.clone();
         let foreign = config.parts.are_foreign().then(forebay::Watch::default);
         if let Some(watch) = &foreign {

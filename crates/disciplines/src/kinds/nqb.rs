@@ -51,10 +51,6 @@ compose! {
         } => fixed ["ecn"] => described {
             "dscp": "DSCPs whose packets join the shallow queue, at least one. Default [\"NQB\"], \
                 which is 45.",
-            "queue_protection": "Queue protection (RFC 9957), which moves packets of flows that \
-                build up the shallow queue to the default one: {} for the RFC's values, or any of \
-                `min_th`, `range`, `critical_ql`, `critical_ql_score`, `lg_aging`, `buckets`, \
-                `attempts` and `max_ql_score`. Default: off.",
         },
         rooms: RoomsParams = RoomsParams::default(),
         round: DrrParams = DrrParams { weights: vec![1, 1], quantum: None } => described {
