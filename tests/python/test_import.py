@@ -126,6 +126,20 @@ def test_graphml_may_leave_its_namespace_out(tmp_path: Path) -> None:
     assert read(bare)[0] == read(whole)[0]
 
 
+def test_an_unknown_encoding_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "cities.graphml"
+    path.write_text('<?xml version="1.0" encoding="u-tf-8"?><graphml/>')
+    with pytest.raises(ScenarioError, match="is not GraphML: unknown encoding: u-tf-8"):
+        read(path)
+
+
+def test_lines_without_end_are_unknown(tmp_path: Path) -> None:
+    links = [{"source": 0, "target": 1, "LinkType": f"OC-{'9' * 5000}"}]
+    path = tmp_path / "net.json"
+    path.write_text(json.dumps({"nodes": [{"id": 0}, {"id": 1}], "links": links}))
+    assert read(path)[0].links
+
+
 def test_node_link_json_says_what_graphml_says(tmp_path: Path) -> None:
     graphml = zoo(tmp_path / "cities.graphml")
     graph = nx.read_graphml(graphml)

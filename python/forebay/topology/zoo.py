@@ -71,7 +71,7 @@ def from_graphml(path: Path, notes: Notes) -> Network:
     check_size(path, *(len(each.findall(content)) for each in (_NODE, _EDGE)))
     try:
         graph = nx.read_graphml(io.BytesIO(content), force_multigraph=True)
-    except (nx.NetworkXError, ParseError, ValueError, KeyError, IndexError) as error:
+    except (nx.NetworkXError, ParseError, ValueError, LookupError) as error:
         raise ScenarioError(f"{path}: is not GraphML: {error}") from None
     return _network(graph, path, notes)
 
@@ -194,7 +194,7 @@ def _rate(fields: Mapping[str, Any], where: str) -> float | None:
             )
         return positive(fields["LinkSpeed"], "a number", f"{where}: LinkSpeed") * UNITS[unit]
     line = str(fields.get("LinkType", "")).upper()
-    if match := re.fullmatch(r"(OC|STM)-(\d+)C?", line):
+    if match := re.fullmatch(r"(OC|STM)-(\d{1,4})C?", line):
         return HIERARCHIES[match[1]] * int(match[2]) or None
     return LINES.get(line)
 
