@@ -20,6 +20,11 @@
 //! - R* below R: R moves towards it by the share 1 - exp(-T / memory), because room for p = 0 is
 //!   not.
 //!
+//! `max_loss` guards p = 0: the share l of its arrivals that the queue refused in the last interval
+//! moves a ceiling of R by the factor exp(4 (T / memory) (`max_loss` - l)), so R falls while p = 0
+//! loses more than that, even if the highest precedence then loses more than `target`. The ceiling
+//! is at most 2 R, so it falls soon when it is needed.
+//!
 //! R stays between 1 and limit - 1. The plea keeps its share of the way from one precedence's
 //! `local` to the next, and the lower threshold keeps its distance. Thresholds may move while
 //! denials and pleas are set. Then denials and pleas are set where the queue is past the new
@@ -40,6 +45,9 @@ params! {
         pub memory: Duration = Duration::from_secs(60),
         /// Time between adjustments (T). Above 0.
         pub interval: Duration = Duration::from_secs(1),
+        /// Share of the packets of p = 0 that a queue may refuse for long; above it the reserve
+        /// shrinks, which goes before `target`. Above 0, at most 1, which is no limit.
+        pub max_loss: f64 = 1.0,
     }
 }
 
@@ -49,6 +57,9 @@ impl AdaptiveParams {
             format!("must be above 0 and below 1, such as 0.001, got {}", self.target)
         })
         .and_then(|()| {
+            require(self.max_loss > 0.0 && self.max_loss <= 1.0, "max_loss", || {
+                format!("must be above 0 and at most 1, such as 0.3, got {}", self.max_loss)
+            })?;
             for (path, span) in [("memory", self.memory), ("interval", self.interval)] {
                 require(span > Duration::ZERO, path, || {
                     format!("must be above 0s, such as \"30s\", got \"{span}\"")
@@ -80,6 +91,31 @@ pub(super) struct Reserve {
     beyond: f64,
     within: f64,
     excess: f64,
+    /// The guard of p = 0, if it has one.
+    guard: Option<Guard>,
+}
+
+/// What p = 0 may lose.
+struct Guard {
+    max_loss: f64,
+    /// The largest R, in packets.
+    ceiling: f64,
+    /// Arrivals of p = 0 in this interval, and those that were refused.
+    arrivals: u32,
+    refused: u32,
+}
+
+impl Guard {
+    /// Moves the ceiling after an interval of `passed` times the memory. Returns it.
+    fn adjust(&mut self, passed: f64, packets: f64) -> f64 {
+        if self.arrivals > 0 {
+            let loss = f64::from(self.refused) / f64::from(self.arrivals);
+            let step = libm::exp(4.0 * passed * (self.max_loss - loss));
+            self.ceiling = (self.ceiling * step).clamp(1.0, 2.0 * packets);
+        }
+        (self.arrivals, self.refused) = (0, 0);
+        self.ceiling
+    }
 }
 
 impl Reserve {
@@ -101,6 +137,12 @@ impl Reserve {
             beyond: 0.0,
             within: 0.0,
             excess: 0.0,
+            guard: (law.max_loss < 1.0).then_some(Guard {
+                max_loss: law.max_loss,
+                ceiling: room - local,
+                arrivals: 0,
+                refused: 0,
+            }),
         }
     }
 
@@ -118,6 +160,15 @@ impl Reserve {
             self.beyond += 1.0;
             self.excess += excess;
             self.within += f64::from(found < self.limit as usize);
+        }
+    }
+
+    /// Records an arrival of p = 0, and whether it was refused.
+    #[inline]
+    pub(super) fn see_lowest(&mut self, refused: bool) {
+        if let Some(guard) = &mut self.guard {
+            guard.arrivals += 1;
+            guard.refused += u32::from(refused);
         }
     }
 
@@ -147,6 +198,10 @@ impl Reserve {
             self.packets + (1.0 - fade) * (wanted - self.packets)
         }
         .clamp(1.0, most);
+        if let Some(guard) = &mut self.guard {
+            let ceiling = guard.adjust(passed / self.memory, self.packets);
+            self.packets = self.packets.min(ceiling);
+        }
         for count in [&mut self.arrivals, &mut self.beyond, &mut self.within, &mut self.excess] {
             *count *= fade;
         }

@@ -200,10 +200,19 @@ impl Admit for CqAqm {
         bank: &mut Bank,
         cx: &mut Context,
     ) -> Result<(), DropReason> {
-        if self.queues[queue].reserve.is_some() {
-            self.follow(queue, packet.precedence, bank, cx.now);
+        let precedence = packet.precedence;
+        let follows = self.queues[queue].reserve.is_some();
+        if follows {
+            self.follow(queue, precedence, bank, cx.now);
         }
-        self.refusal(queue, packet.precedence, bank).map_or(Ok(()), Err)
+        let refusal = self.refusal(queue, precedence, bank);
+        if follows
+            && precedence == 0
+            && let Some(reserve) = &mut self.queues[queue].reserve
+        {
+            reserve.see_lowest(refusal.is_some());
+        }
+        refusal.map_or(Ok(()), Err)
     }
 
     #[inline]

@@ -169,7 +169,8 @@ fn rigs() -> impl Strategy<Value = (Value, usize, u8)> {
                     if adaptive {
                         list.fill(json!({ "limit": "20p" }));
                         params["thresholds"] = json!({ "local": share, "lower": share / 2.0 });
-                        params["adaptive"] = json!({ "memory": "5s", "target": 0.1 });
+                        params["adaptive"] =
+                            json!({ "memory": "5s", "target": 0.1, "max_loss": share });
                     }
                     params["queues"] = list.into();
                     (params, queues, precedences)
@@ -278,6 +279,8 @@ fn wrong_shares_and_laws_are_refused_by_name() {
         ("thresholds", json!({ "local": 0.5, "lower": 0.6 }), "thresholds.lower"),
         ("adaptive", json!({ "target": 0 }), "adaptive.target"),
         ("adaptive", json!({ "memory": "0s" }), "adaptive.memory"),
+        ("adaptive", json!({ "max_loss": 0 }), "adaptive.max_loss"),
+        ("adaptive", json!({ "max_loss": 1.01 }), "adaptive.max_loss"),
     ] {
         let mut params = json!({ "queues": [{ "limit": "10p" }] });
         params[field] = value;
@@ -308,5 +311,26 @@ fn the_reserve_becomes_what_the_tail_asks_for() {
         }
         let want = m * libm::log(100.0);
         assert!((mean / want - 1.0).abs() < 0.15, "{mean} instead of {want}");
+    }
+}
+
+/// p = 1 always finds the queue full, so the rule wants all of it. p = 0 loses R in 1000: with a
+/// guard of 0.3, R becomes 300.
+#[test]
+fn the_guard_ends_what_the_lowest_precedence_loses() {
+    for (max_loss, want) in [(0.3, 300.0), (0.1, 100.0), (1.0, 999.0)] {
+        let law: AdaptiveParams = config::read(&json!({ "max_loss": max_loss })).unwrap();
+        let limit = 1000;
+        let mut reserve = Reserve::new(&law, limit, [500, 500, limit]);
+        let mut mean = 0.0;
+        for second in 1..=1200_u64 {
+            for packet in 0..100 {
+                reserve.see(1000);
+                reserve.see_lowest(f64::from(packet) < reserve.packets() / 10.0);
+            }
+            reserve.adjust(Time::from_nanos(second * 1_000_000_000), 1);
+            mean += if second > 600 { reserve.packets() / 600.0 } else { 0.0 };
+        }
+        assert!((mean / want - 1.0).abs() < 0.1, "{mean} instead of {want}");
     }
 }
