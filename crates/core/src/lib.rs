@@ -47,7 +47,7 @@ pub use overhead::Overhead;
 pub use packet::{Ecn, Packet, PacketKind};
 pub use params::{NoParams, Params};
 pub use port::{Poll, Port};
-pub use quantity::{Bytes, Limit, Rate};
+pub use quantity::{Bytes, Length, Limit, Rate};
 pub use registry::{Conduct, Entry, Family, Named, Recipe, Registry};
 pub use rng::Rng;
 pub use row::Row;

@@ -24,6 +24,15 @@ pub enum Limit {
     Bytes(u64),
 }
 
+/// Length of a queue, as a size (`"5p"`, `"45KB"`) or as the time in which it drains (`"5ms"`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Length {
+    /// Packets or bytes.
+    Size(Limit),
+    /// The time in which the queue drains at the rate of its link.
+    Time(Duration),
+}
+
 const RATES: &[Unit] = &[("bit", 1.0), ("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9)];
 const RATES_READ: &[Unit] = &[
     ("bit", 1.0),
@@ -139,6 +148,35 @@ text_form!(Limit, "a buffer size such as \"30p\" or \"45KB\"", {
     "examples": ["30p", "45KB"],
 });
 
+impl FromStr for Length {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        if let Ok(time) = text.parse() {
+            return Ok(Length::Time(time));
+        }
+        text.parse().map(Length::Size).map_err(|_| {
+            UnitError(format!(
+                "expected a length in packets such as \"30p\", in bytes such as \"45KB\" or in time such as \"5ms\", got \"{text}\""
+            ))
+        })
+    }
+}
+
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Length::Size(size) => size.fmt(f),
+            Length::Time(time) => time.fmt(f),
+        }
+    }
+}
+
+text_form!(Length, "a length such as \"30p\", \"45KB\" or \"5ms\"", {
+    "format": "length",
+    "description": "a length of a queue: packets such as \"30p\", bytes such as \"45KB\" or a time such as \"5ms\"",
+    "examples": ["30p", "45KB", "5ms"],
+});
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +190,21 @@ mod tests {
         assert_eq!("30 packets".parse::<Limit>().unwrap().to_string(), "30p");
         assert!("10Mbps".parse::<Rate>().unwrap_err().to_string().contains("Mbit"));
         assert!("30.5p".parse::<Limit>().is_err());
+    }
+
+    #[test]
+    fn a_length_is_a_size_or_a_time() {
+        let read = |text: &str| text.parse::<Length>().unwrap();
+        assert_eq!(read("5p"), Length::Size(Limit::Packets(5)));
+        assert_eq!(read("45KB"), Length::Size(Limit::Bytes(45_000)));
+        assert_eq!(read("5ms"), Length::Time(Duration::from_millis(5)));
+        for text in ["5p", "45KB", "5ms"] {
+            assert_eq!(read(text).to_string(), text);
+        }
+        for text in ["5", "5Mbit", "-5ms", "p"] {
+            let message = text.parse::<Length>().unwrap_err().to_string();
+            assert!(message.contains("\"5ms\"") && message.contains(text), "{message}");
+        }
     }
 
     #[test]

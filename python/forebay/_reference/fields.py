@@ -16,6 +16,7 @@ _UNITS = {
     "rate": 'rate such as "10Mbit"',
     "bytes": 'size such as "45KB"',
     "limit": 'packets such as "30p", or size such as "45KB"',
+    "length": 'packets such as "30p", size such as "45KB" or time such as "5ms"',
 }
 """Formats of strings, in words."""
 

@@ -10,9 +10,15 @@ from forebay import _engine
 from forebay.scenario import Queue, quantity
 
 Table = dict[str, Any]
-_KINDS = {"rate", "duration", "limit", "bytes", "number", "integer", "boolean"}
-_UNITS = {"rate": "bit/s", "duration": "s", "limit": "p", "bytes": "B"}
-_RANGES = {"rate": (1e4, 1e9), "duration": (1e-4, 1.0), "limit": (1, 1000), "bytes": (100, 1e6)}
+_KINDS = {"rate", "duration", "limit", "length", "bytes", "number", "integer", "boolean"}
+_UNITS = {"rate": "bit/s", "duration": "s", "limit": "p", "length": "p", "bytes": "B"}
+_RANGES = {
+    "rate": (1e4, 1e9),
+    "duration": (1e-4, 1.0),
+    "limit": (1, 1000),
+    "length": (1, 1000),
+    "bytes": (100, 1e6),
+}
 """Sliders of fields that have no value to begin from."""
 _SPAN = 20
 """A slider ends so many times above what it begins from, and as many below."""

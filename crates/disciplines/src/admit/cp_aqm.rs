@@ -27,24 +27,33 @@
 //! - D3: the default bucket is not below the bound for a single burst, (1 + c_max) / 2 * Q_max, when
 //!   c_max is above 2; the paper's constant is that bound for c_max = 2, its largest.
 //! - D4: with `ecn` (not in the paper), a packet that the policer would drop is marked instead, if
-//!   its transport understands that, and costs nothing, as a dropped one: so the marking rate is the
-//!   dropping rate that the same arrivals would have met, and a mark means what a drop means (RFC
-//!   3168, section 5). Charging it would leave none for the packets that are not marked.
+//!   its transport understands that. Its cost is owed, up to a third of the bucket; beyond that it
+//!   is dropped. Only tokens for which the bucket has no room pay the debt. So short congestion is
+//!   told by marks and lasting congestion by drops (RFC 3168, section 7), traffic that ignores marks
+//!   lengthens the queue by the largest debt at most, and packets that cannot be marked lose
+//!   nothing by those that can. Tokens that would pay the debt first would be lost to them.
 //! - D5: where capacity varies, which the paper leaves open, `follow` keeps R_CA = C. Either the
 //!   link tells its rate, or each departing packet pays back its size on the wire to the bucket.
 //!   While packets wait, this gives the tokens of R_CA = C for any C, without an estimate and its
 //!   lag. While none wait, the bucket fills at the rate at which the last packets left.
 //! - D6: `policers` and `occupancy` are not in the paper. They give a policer to each user or flow,
 //!   and a CP-AQM to each queue under fair scheduling. `limit` is still that of the whole port.
+//! - D7: T_c may be a time (not in the paper). It is then the occupancy, in packets of the largest
+//!   size, that drains in that time at R_CA, at most Q_max. It moves with a rate that `follow`s.
+//! - D8: with `early_drop` (not in the paper), packets that cost something are refused with a
+//!   probability that grows as the bucket empties, at distances drawn like RED's ([`Spacing`]). With
+//!   an empty bucket the paper refuses packets in a row, of many flows, which then slow down
+//!   together. A packet that is marked in this way is charged, as the bucket holds its tokens.
 //!
 //! Cost: a refill per packet and, in congestion, one 128-bit division.
 
+use super::curve::{Curve, Signal, Spacing};
 use super::policers::{BYTE, Policers};
 use crate::Admit;
 use forebay_core::config::{above_zero, require, within};
 use forebay_core::{
-    Bank, Bytes, ConfigError, Context, DropReason, Limit, Named, Packet, QueueId, Rate, Setting,
-    Time, params,
+    Bank, Bytes, ConfigError, Context, DropReason, Length, Limit, Named, Packet, QueueId, Rate,
+    Rng, Setting, Time, params,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,9 +63,18 @@ use std::any::Any;
 pub struct CpAqm {
     params: CpAqmParams,
     congestion: Congestion,
+    mtu: u32,
     overhead: u32,
     drain: Drain,
     tokens: Policers,
+    early: Option<Early>,
+}
+
+/// Refusals before the bucket is empty.
+struct Early {
+    /// Over the missing tokens, in millionths of the bucket.
+    curve: Curve,
+    spacing: Spacing,
 }
 
 /// The rate that the congestion allowance follows.
@@ -119,8 +137,10 @@ params! {
         /// 0. Default: the paper's.
         pub limit: Limit = Limit::Bytes(45_000),
         /// Occupancy from which congestion begins (T_c; section 3.1), in packets of the largest
-        /// size ("5p", the paper's recommendation) or bytes; 0 to `limit`.
-        pub threshold: Limit = Limit::Packets(5),
+        /// size ("5p", the paper's recommendation), in bytes, or (not in the paper) as the time in
+        /// which it drains at the allowance rate, also while that follows the link or the drain
+        /// ("5ms"); 0 to `limit`.
+        pub threshold: Length = Length::Size(Limit::Packets(5)),
         /// Congestion of a full queue (c_max; equation 1), 1 to 1000; the paper recommends 1.2. At
         /// 1 the policer drops nothing.
         pub max_congestion: f64 = 1.2,
@@ -136,8 +156,13 @@ params! {
         /// is 0.
         pub bucket: Option<Bytes> = None,
         /// Whether packets that the policer refuses are marked, where their transport understands
-        /// it.
+        /// it. Marked packets may owe up to a third of the bucket, which tokens pay for which the
+        /// bucket has no room; beyond that they are dropped.
         pub ecn: bool = false,
+        /// Probability with which packets are refused before the bucket is empty (not in the
+        /// paper), so that fewer flows lose packets together: it grows from 0 with a full bucket to
+        /// this value with an empty one. 0 to 1; 0 is off, the paper's; 0.03 is a good value.
+        pub early_drop: f64 = 0.0,
         /// What a policer meters (not in the paper): "port", all traffic; or "queue", where each
         /// queue has a bucket of size `bucket`, and those in use share `rate` equally. With the
         /// scheduler `fifo` and the classifier `class` this is a policer for each user, with
@@ -157,16 +182,28 @@ fn bytes(limit: Limit, mtu: u32) -> u64 {
     }
 }
 
+/// Bytes of `threshold` at the allowance rate `rate`.
+fn threshold_bytes(threshold: Length, rate: Rate, mtu: u32, overhead: u32) -> u64 {
+    match threshold {
+        Length::Size(size) => bytes(size, mtu),
+        Length::Time(time) => {
+            let share = f64::from(mtu) / f64::from(mtu + overhead);
+            (rate.bytes_in(time) * share) as u64
+        }
+    }
+}
+
 impl CpAqmParams {
     /// Fills in the allowance rate and the bucket size, if they are not given.
     pub fn resolve(&mut self, setting: &Setting) {
-        self.rate.get_or_insert(setting.rate);
+        let rate = *self.rate.get_or_insert(setting.rate);
         if self.bucket.is_none() {
             let mtu = u64::from(setting.mtu);
             let frame = mtu + u64::from(setting.overhead);
             let factor = ((1.0 + self.max_congestion) / 2.0).max(1.5);
             let frames = bytes(self.limit, setting.mtu) as f64 * frame as f64 / mtu as f64;
-            let one_more = if bytes(self.threshold, setting.mtu) == 0 { frame } else { 0 };
+            let threshold = threshold_bytes(self.threshold, rate, setting.mtu, setting.overhead);
+            let one_more = if threshold == 0 { frame } else { 0 };
             self.bucket = Some(Bytes(((frames * factor).round() as u64).saturating_add(one_more)));
         }
     }
@@ -177,18 +214,25 @@ impl CpAqm {
     ///
     /// # Errors
     /// A limit of zero, a threshold above it, c_max outside 1 to 1000, a bucket of zero or above
-    /// 2 GB.
+    /// 2 GB, an `early_drop` outside 0 to 1.
     pub fn new(params: &CpAqmParams, setting: &Setting) -> Result<Self, ConfigError> {
         above_zero("limit", params.limit)?;
         let capacity = bytes(params.limit, setting.mtu);
-        let threshold = bytes(params.threshold, setting.mtu);
+        let mut params = params.clone();
+        params.resolve(setting);
+        let rate = params.rate.unwrap_or(setting.rate);
+        let threshold = threshold_bytes(params.threshold, rate, setting.mtu, setting.overhead);
         require(threshold <= capacity, "threshold", || {
-            format!("must be at most `limit` (\"{}\"), got \"{}\"", params.limit, params.threshold)
+            let at_rate = match params.threshold {
+                Length::Size(_) => String::new(),
+                Length::Time(_) => format!(", which is {} at \"{rate}\"", Bytes(threshold)),
+            };
+            let (limit, got) = (params.limit, params.threshold);
+            format!("must be at most `limit` (\"{limit}\"), got \"{got}\"{at_rate}")
         })?;
         let most = params.max_congestion;
         within("max_congestion", most, 1.0..=1000.0)?;
-        let mut params = params.clone();
-        params.resolve(setting);
+        within("early_drop", params.early_drop, 0.0..=1.0)?;
         let bucket = params.bucket.unwrap_or_default();
         require((1..=2_000_000_000).contains(&bucket.0), "bucket", || {
             format!("must be above 0 and at most \"2GB\", got \"{bucket}\"")
@@ -200,9 +244,14 @@ impl CpAqm {
         };
         Ok(CpAqm {
             congestion: Congestion { threshold, capacity, excess },
+            mtu: setting.mtu,
             overhead: setting.overhead,
             drain: Drain::default(),
-            tokens: Policers::new(buckets, params.rate.unwrap_or(setting.rate), bucket.0),
+            tokens: Policers::new(buckets, rate, bucket.0),
+            early: match params.early_drop {
+                0.0 => None,
+                most => Some(Early::new(most)?),
+            },
             params,
         })
     }
@@ -215,6 +264,26 @@ impl CpAqm {
             Span::Port => 0,
             Span::Queue => queue,
         }
+    }
+
+    /// Moves a threshold that is a time to its occupancy at the present rate.
+    fn follow_threshold(&mut self) {
+        let threshold =
+            threshold_bytes(self.params.threshold, self.tokens.rate, self.mtu, self.overhead);
+        self.congestion.threshold = threshold.min(self.congestion.capacity);
+    }
+}
+
+impl Early {
+    /// Refuses with the probability `most` as the bucket becomes empty.
+    fn new(most: f64) -> Result<Self, ConfigError> {
+        let (curve, _) = Curve::new(Limit::Bytes(1), Limit::Bytes(MILLION), most, false)?;
+        Ok(Early { curve, spacing: Spacing::default() })
+    }
+
+    /// Whether a packet is refused whose bucket lacks this share of its size.
+    fn refuses(&mut self, missing: f64, rng: &mut Rng) -> bool {
+        self.spacing.step(&self.curve, missing * MILLION as f64, 1.0, rng) != Signal::Pass
     }
 }
 
@@ -307,11 +376,21 @@ impl Admit for CpAqm {
             Span::Queue => bank.bytes(queue),
         };
         let cost = self.congestion.cost(occupied, u64::from(packet.len + self.overhead));
-        if self.tokens.take(self.policer(queue), cost) || self.params.ecn && cx.mark(packet) {
-            Ok(())
-        } else {
-            Err(DropReason::Policed)
+        let policer = self.policer(queue);
+        let early = cost > 0
+            && self
+                .early
+                .as_mut()
+                .is_some_and(|early| early.refuses(self.tokens.missing(policer), cx.rng));
+        if !early && self.tokens.take(policer, cost) {
+            return Ok(());
         }
+        let tokens = &mut self.tokens;
+        let marked = self.params.ecn
+            && packet.is_ect()
+            && (early && tokens.take(policer, cost) || tokens.lend(policer, cost))
+            && cx.mark(packet);
+        if marked { Ok(()) } else { Err(DropReason::Policed) }
     }
 
     #[inline]
@@ -320,7 +399,11 @@ impl Admit for CpAqm {
         if self.params.follow == Follow::Drain {
             let frame = u64::from(packet.len + self.overhead);
             let left = (self.policer(queue), frame);
+            let rate = self.tokens.rate;
             self.drain.depart(cx.now, left, bank.total().packets, &mut self.tokens);
+            if self.tokens.rate != rate {
+                self.follow_threshold();
+            }
         }
         Some(packet)
     }
@@ -329,6 +412,7 @@ impl Admit for CpAqm {
         if self.params.follow == Follow::Link {
             self.tokens.fill(now);
             self.tokens.rate = rate;
+            self.follow_threshold();
         }
     }
 
@@ -346,7 +430,11 @@ impl Admit for CpAqm {
         self.tokens.retune(now, rate, &fresh.tokens);
         std::mem::swap(&mut self.tokens, &mut fresh.tokens);
         fresh.drain = self.drain;
+        if let (Some(own), Some(early)) = (&self.early, &mut fresh.early) {
+            early.spacing = own.spacing;
+        }
         std::mem::swap(self, fresh);
+        self.follow_threshold();
         true
     }
 
@@ -356,6 +444,9 @@ impl Admit for CpAqm {
             tokens.fill(now);
         }
         out("tokens", tokens.fewest());
+        if self.params.ecn {
+            out("debt", tokens.debt());
+        }
         out("congestion", self.congestion.at(bank.total().bytes));
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::Disciplines;
-use forebay_core::{Capacity, Discipline, Duration, Ecn, Poll, Port, Rng, Sink, Verdict};
+use forebay_core::{Backlog, Capacity, Discipline, Duration, Ecn, Poll, Port, Rng, Sink, Verdict};
 use proptest::prelude::*;
 
 #[derive(Default)]
@@ -24,7 +24,7 @@ const SETTING: Setting =
     Setting { rate: Rate::from_bps(10_000_000), overhead: 7, mtu: 1500, queues: 1 };
 
 fn with(threshold: u32, max_congestion: f64) -> CpAqmParams {
-    let threshold = Limit::Packets(threshold);
+    let threshold = Length::Size(Limit::Packets(threshold));
     CpAqmParams { threshold, max_congestion, ..CpAqmParams::default() }
 }
 
@@ -91,11 +91,87 @@ fn the_policer_refuses_what_the_bucket_does_not_hold() {
     let params = CpAqmParams { bucket: Some(Bytes(3014)), ..with(5, 1.2) };
     let (queued, sink) = burst(&params, 8, false);
     assert_eq!((queued, sink.reasons), (6, vec![DropReason::Policed; 2]));
-    let params = CpAqmParams { ecn: true, ..params };
-    let (queued, sink) = burst(&params, 8, true);
-    assert_eq!((queued, sink.marks, sink.reasons.len()), (8, 2, 0));
-    let (queued, sink) = burst(&params, 8, false);
-    assert_eq!((queued, sink.marks, sink.reasons.len()), (6, 0, 2));
+}
+
+/// A bucket of 9042 B lends 3014 B (D4). The packets that meet 5 to 9 others cost 7655 B. The next
+/// costs 1567 B: it is refused, or marked and owed. The one after it, for 1579 B, may not be owed.
+#[test]
+fn what_is_marked_is_owed_up_to_a_third_of_the_bucket() {
+    let params = CpAqmParams { bucket: Some(Bytes(9042)), ecn: true, ..with(5, 1.2) };
+    for (ect, queued, marks) in [(true, 11, 1), (false, 10, 0)] {
+        let (found, sink) = burst(&params, 14, ect);
+        assert_eq!((found, sink.marks), (queued, marks));
+        assert_eq!(sink.reasons, vec![DropReason::Policed; 14 - queued as usize]);
+    }
+}
+
+/// A share of 0.5 of the bucket is missing, so that p_b = 0.1: a fifth is refused (D8).
+#[test]
+fn early_drops_grow_as_the_bucket_empties() {
+    let params = CpAqmParams { early_drop: 0.2, ..CpAqmParams::default() };
+    let refused = |level: u64| {
+        let mut cp = CpAqm::new(&params, &SETTING).unwrap();
+        let size = 67_815 * BYTE;
+        assert!(cp.tokens.take(0, size - size * level / 100));
+        let (mut rng, early) = (Rng::named(1, "early"), cp.early.as_mut().unwrap());
+        let missing = cp.tokens.missing(0);
+        (0..20_000).filter(|_| early.refuses(missing, &mut rng)).count()
+    };
+    assert_eq!(refused(100), 0);
+    // The mean gap is (1 / p_b) / 2, as of RED.
+    assert!((3800..4200).contains(&refused(50)), "{}", refused(50));
+    assert!((1800..2200).contains(&refused(75)), "{}", refused(75));
+    assert_eq!(refused(0), 20_000);
+}
+
+#[test]
+fn without_congestion_nothing_is_dropped_early() {
+    let params = CpAqmParams { early_drop: 1.0, ..with(5, 1.2) };
+    let (queued, _) = burst(&params, 5, false);
+    assert_eq!(queued, 5);
+}
+
+#[test]
+fn a_packet_that_is_marked_early_is_charged() {
+    let params = CpAqmParams { early_drop: 1.0, ecn: true, ..with(0, 1.0) };
+    let mut cp = CpAqm::new(&params, &SETTING).unwrap();
+    let (mut rng, mut sink) = (Rng::named(1, "port"), Count::default());
+    let mut bank = Bank::new(1);
+    // 1508 of 69 322 B are left, so p_b = 0.98.
+    assert!(cp.tokens.take(0, (67_815 + 1507 - 1508) * BYTE));
+    let mut packet = Packet::new(0, 0, 1500);
+    packet.set_ecn(Ecn::Ect0);
+    let mut cx = Context::new(Time::ZERO, &mut rng, &mut sink);
+    assert!(cp.arrive(0, &mut packet, &mut bank, &mut cx).is_ok());
+    packet.retire();
+    assert_eq!((sink.marks, cp.tokens.fewest(), cp.tokens.debt()), (1, 1.0, 0.0));
+}
+
+/// 5 ms are 6250 B on the wire at 10 Mb/s: 6250 * 1500 / 1507 = 6220 B of packets (D7).
+#[test]
+fn a_threshold_in_time_follows_the_rate() {
+    let time = Length::Time(Duration::from_millis(5));
+    let base = CpAqmParams { threshold: time, ..CpAqmParams::default() };
+    for (follow, mbps, threshold) in [
+        (Follow::Nothing, 1, 6220),
+        (Follow::Link, 1, 622),
+        // No higher than Q_max.
+        (Follow::Link, 1000, 45_000),
+    ] {
+        let params = CpAqmParams { follow, ..base.clone() };
+        let mut cp = CpAqm::new(&params, &SETTING).unwrap();
+        assert_eq!(cp.congestion.threshold, 6220);
+        cp.set_link_rate(Time::ZERO, Rate::from_bps(mbps * 1_000_000));
+        assert_eq!(cp.congestion.threshold, threshold, "{follow:?}");
+        // Fresh parameters, at the rate that is followed.
+        let double = CpAqmParams { threshold: Length::Time(Duration::from_millis(10)), ..params };
+        let mut fresh = CpAqm::new(&double, &SETTING).unwrap();
+        assert!(cp.retune(Time::ZERO, &mut fresh));
+        assert_eq!(cp.congestion.threshold / 10, (threshold * 2).min(45_000) / 10, "{follow:?}");
+    }
+    let params = CpAqmParams { threshold: Length::Time(Duration::from_secs(1)), ..base };
+    let message = CpAqm::new(&params, &SETTING).err().unwrap().to_string();
+    assert!(message.contains("threshold") && message.contains("\"45KB\""), "{message}");
 }
 
 /// As above for the first user, whose bucket is then short; the next packet is another's, and
@@ -145,12 +221,17 @@ fn the_allowance_follows_the_link_only_if_asked() {
 /// For each of these (gap, length) arrivals at a port of 10 Mb/s: whether it is dropped.
 fn losses(queue: Box<dyn Discipline>, arrivals: &[(u64, u32)]) -> Vec<bool> {
     let mut port = Port::new(queue, Capacity::constant(SETTING.rate), SETTING.overhead);
-    offer(&mut port, arrivals, |_, _| {})
+    offer(&mut port, arrivals, false, |_, _| {})
 }
 
 /// Offers (gap, length) arrivals to a port; tells the backlog after each, and answers which are
 /// lost.
-fn offer(port: &mut Port, arrivals: &[(u64, u32)], mut seen: impl FnMut(Time, usize)) -> Vec<bool> {
+fn offer(
+    port: &mut Port,
+    arrivals: &[(u64, u32)],
+    ect: bool,
+    mut seen: impl FnMut(Time, Backlog),
+) -> Vec<bool> {
     let (mut rng, mut sink) = (Rng::named(1, "port"), Count::default());
     let (mut now, mut free) = (Time::ZERO, Time::ZERO);
     let mut change = port.capacity().next_change(now);
@@ -173,8 +254,12 @@ fn offer(port: &mut Port, arrivals: &[(u64, u32)], mut seen: impl FnMut(Time, us
         }
         now = arrival;
         let mut cx = Context::new(now, &mut rng, &mut sink);
-        lost.push(port.offer(Packet::new(id as u32, 0, *len), &mut cx) == Verdict::Dropped);
-        seen(now, port.backlog().packets);
+        let mut packet = Packet::new(id as u32, 0, *len);
+        if ect {
+            packet.set_ecn(Ecn::Ect0);
+        }
+        lost.push(port.offer(packet, &mut cx) == Verdict::Dropped);
+        seen(now, port.backlog());
     }
     lost
 }
@@ -192,10 +277,10 @@ fn an_allowance_that_follows_holds_the_queue_when_the_link_slows() {
         let steps = vec![(second(0), setting.rate), (second(1), SETTING.rate)];
         let mut port = Port::new(queue, Capacity::steps(steps, None), SETTING.overhead);
         let (mut most, mut full) = (0, 0);
-        offer(&mut port, &arrivals, |now, packets| {
-            full = full.max(packets);
+        offer(&mut port, &arrivals, false, |now, held| {
+            full = full.max(held.packets);
             if now > second(3) {
-                most = most.max(packets);
+                most = most.max(held.packets);
             }
         });
         assert_eq!(full, 30, "the burst that the step is fits ({follow:?})");
@@ -227,6 +312,52 @@ proptest! {
             prop_assert_eq!(&losses(build(&params), &arrivals), &tail, "{:?}", follow);
         }
     }
+
+    /// D4: the longest queue of traffic that ignores marks is that of the same traffic without ECN and
+    /// the largest debt at most, and two packets, as other ones are refused. The mean queue is at
+    /// most the debt longer.
+    #[test]
+    fn traffic_that_ignores_marks_gains_no_more_than_the_debt(
+        len in 100..=1500_u32,
+        // From half of the rate to four times.
+        longest_gap in 400_u64..3200,
+        gaps in prop::collection::vec(0..1_000_u64, 500..1500),
+    ) {
+        let arrivals: Vec<_> =
+            gaps.iter().map(|gap| (gap * longest_gap * u64::from(len) / 1000, len)).collect();
+        let params = CpAqmParams { bucket: Some(Bytes(12_000)), ecn: true, ..with(5, 1.2) };
+        let lengths = |ect| {
+            let mut port = Port::new(build(&params), Capacity::constant(SETTING.rate), 7);
+            let (mut longest, mut sum) = (0, 0);
+            offer(&mut port, &arrivals, ect, |_, held| {
+                longest = longest.max(held.bytes);
+                sum += held.bytes;
+            });
+            (longest, sum / arrivals.len() as u64)
+        };
+        let (marked, dropped) = (lengths(true), lengths(false));
+        let debt = 4000;
+        prop_assert!(marked.0 <= dropped.0 + debt + 2 * u64::from(len), "{} {}", marked.0, dropped.0);
+        prop_assert!(marked.1 <= dropped.1 + debt, "{} B beside {} B", marked.1, dropped.1);
+    }
+}
+
+/// 15 Mb/s on 10 Mb/s: a debt is no help for long.
+#[test]
+fn under_lasting_overload_an_ect_source_holds_the_same_queue() {
+    let arrivals = vec![(803_733, 1500); 20_000];
+    let params = CpAqmParams { ecn: true, ..CpAqmParams::default() };
+    let mean = |ect| {
+        let mut port = Port::new(build(&params), Capacity::constant(SETTING.rate), 7);
+        let (mut sum, mut count) = (0, 0);
+        offer(&mut port, &arrivals, ect, |now, held| {
+            if now > Time::ZERO + Duration::from_secs(2) {
+                (sum, count) = (sum + held.packets, count + 1);
+            }
+        });
+        sum as f64 / f64::from(count)
+    };
+    assert!(mean(false) < 7.0 && (mean(true) - mean(false)).abs() < 0.1, "{}", mean(true));
 }
 
 #[test]
@@ -237,6 +368,7 @@ fn values_out_of_range_are_refused_by_name() {
         (with(31, 1.2), "threshold"),
         (with(5, 0.9), "max_congestion"),
         (with(5, f64::NAN), "max_congestion"),
+        (CpAqmParams { early_drop: 1.1, ..base() }, "early_drop"),
         (CpAqmParams { bucket: Some(Bytes(0)), ..base() }, "bucket"),
         // Its default would be larger than any.
         (CpAqmParams { limit: Limit::Bytes(u64::MAX), ..with(0, 1.2) }, "bucket"),
