@@ -24,6 +24,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from forebay.papers import library
 from forebay.papers import page as paper_page
 from forebay.report import chart
 from forebay.report.panel import read
@@ -120,7 +121,8 @@ def _figures() -> Iterator[tuple[str, list[dict[str, Any]], str]]:
 def _pages() -> Iterator[tuple[str, str]]:
     """The whole pages of papers, suites and validation: the file on the site, and its text."""
     for paper in _papers():
-        yield f"papers/{paper['paper']}.md", paper_page.text(paper_page.blocks(paper))
+        fit = library.fitted(library.folder_of(paper["paper"]))
+        yield f"papers/{paper['paper']}.md", paper_page.text(paper_page.blocks(paper, fit))
     yield from results_pages.pages()
 
 

@@ -64,7 +64,7 @@ def _around_the_end(
     """Time from the end of the high transfer in s, and the low one's throughput in bit/s, run by
     run. The end is that of the last interval in which high-priority data arrived."""
     runs = []
-    table = sources.data.table("figure5", "class").filter(title=title, box=box)
+    table = sources.data.table("figure5", "class", {"title": title, "box": box})
     for _, run in table.group_by("replication", maintain_order=True):
         high = run.filter((pl.col("class") == "high") & (pl.col("throughput_bps") > 0))
         low = run.filter(pl.col("class") == "low")
@@ -90,7 +90,7 @@ def after_the_end(
 
 def frozen_change(sources: Sources, title: str = TAKEN) -> Interval | None:
     """By how much the congestion window moves while the sender is frozen, in bytes."""
-    table = sources.data.table("figure5", "class").filter(title=title, box="aspq")
+    table = sources.data.table("figure5", "class", {"title": title, "box": "aspq"})
     # The high transfer lasts from 2 s to about 87 s.
     held = table.filter(pl.col("class") == "low", pl.col("time_s").is_between(5.0, 80.0))
     spread = held.group_by("replication").agg(
@@ -113,7 +113,7 @@ def resumption(sources: Sources) -> list[Panel]:
 
 def windows(sources: Sources) -> list[Panel]:
     """Congestion windows over a whole run."""
-    table = sources.data.table("figure5", "class").filter(title=TAKEN, replication=1)
+    table = sources.data.table("figure5", "class", {"title": TAKEN}).filter(replication=1)
     table = table.filter((pl.col("class") == "low") & pl.col("cwnd_bytes").is_finite())
     drawn = []
     for box, label in (("aspq", "ASPQ"), ("none", "SPQ")):

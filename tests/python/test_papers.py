@@ -201,7 +201,7 @@ def test_a_changed_copy_of_a_paper_runs(papers: Path) -> None:
     assert lacking.exit_code == 2, lacking.output
     said = 'claim T-1: study "rates": no run has rate = 6Mbit; there are 2Mbit, 7Mbit'
     assert said in lacking.output and "Traceback" not in lacking.output
-    data = Data({"rates": ()}, Path("lacking"), quick=True)
+    data = Data({"rates": ()}, {"rates": Path("lacking/rates")}, quick=True)
     with pytest.raises(ScenarioError, match='there is no axis "rat"'):
         data.interval("rates", "links.up.utilization", {"rat": "2Mbit"})
     refused = RUNNER.invoke(_cli.app, ["paper", "run", "./mine", "--page"])
@@ -431,7 +431,8 @@ def test_kept_results_and_pages_follow_their_paper(key: str) -> None:
     changed = [name for name in found if told[name] != found[name]]
     assert not changed, f"run: forebay paper page {key}"
     docs = run.docs_folder()
-    assert (docs / f"{key}.md").read_text("utf-8") == page.text(page.short(found)), (
+    fit = library.fitted(library.folder_of(key))
+    assert (docs / f"{key}.md").read_text("utf-8") == page.text(page.short(found, fit)), (
         f"run: forebay paper page {key}"
     )
 

@@ -49,7 +49,7 @@ class Toy(Data):
 
 
 def sources(*, quick: bool = False, named: Any = None, **calls: Any) -> Sources:
-    return Sources(Toy({"toy": ()}, Path(), quick), {}, calls, named or {})
+    return Sources(Toy({"toy": ()}, {}, quick), {}, calls, named or {})
 
 
 def listed(factors: Any, values: Any = None, **more: Any) -> list[Any]:
@@ -250,7 +250,7 @@ def shown(_: Sources, queue: str) -> bool:
 
 
 def toy(*, quick: bool = False) -> Toy:
-    return Toy({"toy": ()}, Path(), quick)
+    return Toy({"toy": ()}, {}, quick)
 
 
 def whats(paper: Paper) -> list[str]:

@@ -13,7 +13,7 @@ from click.exceptions import Exit
 from forebay._cli import complete
 from forebay._cli.console import command_line, say, stopped
 from forebay._cli.help import Command, Group
-from forebay._cli.options import as_json, jobs, out_option, settings
+from forebay._cli.options import Number, as_json, jobs, out_option, settings
 from forebay._engine import ScenarioError
 
 LEVELS = {"conclusions": "conclusions\nthat hold", "numbers": "numbers\nin range"}
@@ -131,7 +131,7 @@ def run_(
         raise ScenarioError("--page is for the papers that forebay paper list shows")
     if page:
         run.docs_folder()
-    folder = out if out is not None else run.folder_for(key, quick, bool(set_))
+    folder = out if out is not None else run.folder_for(key, quick, "-changed" if set_ else "")
     bar = Bar()
     try:
         with bar:
@@ -159,6 +159,66 @@ def run_(
             say(f"Page: {written or folder / f'{key}.md'}")
     if not (quick or set_) and (verdicts.unexplained(found) or verdicts.unsupported(found)):
         raise Exit(UNEXPLAINED)
+
+
+@command.command("fit", cls=Command)
+@key
+@click.option(
+    "--budget",
+    metavar="SECONDS",
+    type=Number(1),
+    default=3600.0,
+    show_default="3600",
+    help="Processor time for runs; a set-up that has begun is finished.",
+)
+@out_option("Folder for the results; a stopped search goes on there.", "out/papers/KEY-fit")
+@click.option(
+    "--page",
+    is_flag=True,
+    help="Keep the result with the paper and write its page in docs/papers.",
+    hidden=True,
+)
+@as_json
+@jobs
+def fit_(key: str, out: Path | None, page: bool, as_json: bool, **how: Any) -> None:
+    """Search what a paper leaves open, for set-ups that satisfy its claims.
+
+    The open choices are declared in the paper's folder, with the values that its words allow. They
+    are searched jointly. Every run is kept: after a stop the same command continues, and with a
+    larger budget it tries more set-ups.
+
+    Examples:
+        forebay paper fit aspq
+        forebay paper fit cp-aqm --budget 600
+    """
+    from forebay._cli.drawn import Bar, Terminal
+    from forebay.papers import fit, fitted, library, run
+    from forebay.report.terminal import print_table
+
+    if page and key not in library.names():
+        raise ScenarioError("--page is for the papers that forebay paper list shows")
+    if page:
+        run.docs_folder()
+    folder = out if out is not None else run.folder_for(key, quick=False, suffix="-fit")
+    bar = Bar()
+    try:
+        with bar:
+            found = fit.fit(key, folder, command=command_line(), tell=bar.say, **how)
+    except KeyboardInterrupt:
+        stopped(f"Every run that had ended is kept in {folder}; the same command goes on.")
+    written = fit.keep(found) if page else None
+    if as_json:
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    console = Terminal()
+    for text in fitted.texts(found):
+        console.print(f"{text}\n", markup=False, highlight=False)
+    for table in fitted.tables(found):
+        print_table(console, table)
+        console.print()
+    say(f"Results: {folder / library.FIT}")
+    if written is not None:
+        say(f"Page: {written}")
 
 
 @command.command("page", cls=Command)

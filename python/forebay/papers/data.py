@@ -28,20 +28,20 @@ class Data:
     def __init__(
         self,
         kept: Mapping[str, Sequence[str]],
-        folder: Path,
+        folders: Mapping[str, Path],
         quick: bool,
         columns: Mapping[str, str] | None = None,
     ) -> None:
-        """The results in `folder`: the tables that each study keeps, by its name.
+        """The results in `folders`, by study, and the tables that each study keeps.
 
         `columns` are short names of columns.
         """
         self._short = {path: name for name, path in (columns or {}).items()}
         self.quick = quick
-        self._folder = folder
+        self._folders = folders
         self._tables = kept
         self.study = cache(self._study)
-        self.table = cache(self._table)
+        self._whole = cache(self._whole_table)
 
     def _study(self, name: str) -> StudyData:
         """Runs of a study, intervals, differences and regions.
@@ -52,23 +52,29 @@ class Data:
         """
         if name not in self._tables:
             raise ScenarioError(f'no study "{name}"; one of {", ".join(self._tables)}')
-        if not (self._folder / name).is_dir():
+        if name not in self._folders or not self._folders[name].is_dir():
             raise NotRun(f"{name} has not been run")
-        found = sweep.results(self._folder / name)
+        found = sweep.results(self._folders[name])
         return replace(found, runs=found.runs.rename(self._short, strict=False))
 
-    def _table(self, name: str, table: str) -> pl.DataFrame:
-        """A table of all runs of a study that keeps it.
+    def table(self, name: str, table: str, where: Where | None = None) -> pl.DataFrame:
+        """A table of the runs of a study that keeps it, at some points.
 
         Its columns are the axes', `discipline`, `replication`, then the table's own (see
         `forebay.Result`).
 
         Raises:
-            ScenarioError: the study keeps no such table.
+            ScenarioError: the study keeps no such table, or no run is at the points.
         """
         if table not in self._tables[name]:
             raise ScenarioError(f'study "{name}" does not keep the table "{table}"')
-        whole = tables.read(self._folder / name, sweep.results(self._folder / name), table)
+        self.runs(name, where)
+        whole = self._whole(name, table)
+        same = (pl.col(column) == value for column, value in (where or {}).items())
+        return whole.filter(pl.lit(value=True), *same)
+
+    def _whole_table(self, name: str, table: str) -> pl.DataFrame:
+        whole = tables.read(self._folders[name], sweep.results(self._folders[name]), table)
         return whole.rename(self._short, strict=False)
 
     def runs(self, name: str, where: Where | None = None) -> pl.DataFrame:

@@ -327,6 +327,32 @@ class SectionTable(_written.Table):
     """Sentences whose numbers are checked."""
 
 
+class OptionTable(_written.Table):
+    """A value of a choice: fields that are set last, after disciplines and axes."""
+
+    name: str
+    """What tables call it."""
+    set: dict[str, Any] = Field(default_factory=dict)
+    """Fields of the scenarios, by path. Columns of the results keep what an axis says."""
+    studies: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """By study, fields of its scenario alone."""
+    disciplines: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """By label of a discipline, fields that are set only under it, in every study that has it."""
+
+
+class ChoiceTable(_written.Table):
+    """What the paper leaves open, and the values that its words allow."""
+
+    name: str
+    """What tables call it."""
+    words: str
+    """What the paper says, or does not say."""
+    studies: list[str] = Field(default_factory=list)
+    """The studies that it changes; all that claims need unless given."""
+    option: Annotated[list[OptionTable], Field(min_length=2)]
+    """The values; the first is what the studies have."""
+
+
 class PaperFile(_written.Table):
     """The file `paper.toml`."""
 
@@ -334,6 +360,8 @@ class PaperFile(_written.Table):
     """Heading of its page, and its line in `forebay paper list`."""
     study: list[StudyTable] = Field(default_factory=list)
     """What is run, in this order."""
+    choice: list[ChoiceTable] = Field(default_factory=list)
+    """What the paper leaves open, for `forebay paper fit`."""
     column: dict[str, str] = Field(default_factory=dict)
     """Short names of columns of the studies: `T_c = "dumbbell.queue.threshold"`."""
     measure: dict[str, str] = Field(default_factory=dict)

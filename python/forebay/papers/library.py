@@ -15,6 +15,8 @@ LIBRARY = Path(__file__).parent / "collection"
 """The packages of all papers: in a source tree a link to `papers`, in a wheel a copy."""
 RESULTS = "results.json"
 """The record of a run (see `forebay.papers.record`), as it is kept with its paper."""
+FIT = "fit.json"
+"""What `forebay paper fit` found, as it is kept with its paper."""
 WORDS = "words.md"
 """The texts of a paper's page."""
 
@@ -54,7 +56,16 @@ def title(key: str) -> str:
 
 def kept(key: str) -> dict[str, Any] | None:
     """The results that are kept with a paper; none if it has not been run in full."""
-    content = _disk.read_if_any(folder_of(key) / RESULTS)
+    return _read(folder_of(key) / RESULTS)
+
+
+def fitted(home: Path) -> dict[str, Any] | None:
+    """What `forebay paper fit` found of the paper in a folder; none if it was not kept."""
+    return _read(home / FIT)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    content = _disk.read_if_any(path)
     found: dict[str, Any] | None = None if content is None else json.loads(content)
     return found
 

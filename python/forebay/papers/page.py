@@ -9,8 +9,7 @@ from typing import Any
 
 from forebay import _disk
 from forebay.judge import PAPER, STANDARD
-from forebay.papers import verdicts
-from forebay.papers.library import WORDS
+from forebay.papers import fitted, library, verdicts
 from forebay.report import chart, markdown
 from forebay.report.page import Block, Bullets, Figure, Heading, Section, Table, Text
 from forebay.report.panel import read
@@ -33,14 +32,14 @@ def write(found: Mapping[str, Any], folder: Path, home: Path) -> Path:
     """
     _disk.make_folder(folder / IMAGES)
     for name in (_name(found), *(image(found, figure) for figure in found["figures"])):
-        _disk.check_output(folder / name, [home / WORDS])
+        _disk.check_output(folder / name, [home / library.WORDS])
     draw_all(found, folder)
-    return _write(folder, found, blocks(found))
+    return _write(folder, found, blocks(found, library.fitted(home)))
 
 
-def write_short(found: Mapping[str, Any], folder: Path) -> Path:
+def write_short(found: Mapping[str, Any], folder: Path, home: Path) -> Path:
     """Write the page without images to `folder`: what was found; returns the page."""
-    return _write(folder, found, short(found))
+    return _write(folder, found, short(found, library.fitted(home)))
 
 
 def _write(folder: Path, found: Mapping[str, Any], made: Iterable[Block]) -> Path:
@@ -78,8 +77,11 @@ def _head(found: Mapping[str, Any]) -> Iterator[Block]:
         yield Text("**A quick run: too few replications to judge by.**")
 
 
-def short(found: Mapping[str, Any]) -> Iterator[Block]:
-    """The page in short: what was found, the verdicts, and why some differ."""
+def short(found: Mapping[str, Any], fit: Mapping[str, Any] | None) -> Iterator[Block]:
+    """The page in short: what was found, the verdicts, and why some differ.
+
+    `fit` is what `forebay paper fit` found, if it was kept.
+    """
     yield from _head(found)
     rows = [[each["id"], each["verdict"], each["words"]] for each in found["hypotheses"]]
     ours = [_table(["hypothesis of ours", "verdict", "in words"], rows)] if rows else []
@@ -88,14 +90,19 @@ def short(found: Mapping[str, Any]) -> Iterator[Block]:
     why = [f"**{each['id']}:** {each['reason']}" for each in judged if each["reason"]]
     if why:
         yield Section("Why claims differ, or cannot be tested", [Bullets(why)])
+    if fit is not None:
+        yield fitted.short(fit)
     headings = [each["heading"] for each in found["sections"]]
     yield Section(
         "Everything else", [Text(_ELSEWHERE.format(paper=found["paper"])), Bullets(headings)]
     )
 
 
-def blocks(found: Mapping[str, Any]) -> Iterator[Block]:
-    """The page: what was found, the figures, the differences, then everything else."""
+def blocks(found: Mapping[str, Any], fit: Mapping[str, Any] | None) -> Iterator[Block]:
+    """The page: what was found, the figures, the differences, then everything else.
+
+    `fit` is what `forebay paper fit` found, if it was kept.
+    """
     yield from _head(found)
     opening = [Text(found["found"]), *_summary(found, _named), *_numbers(found)]
     yield Section("What was found", opening)
@@ -111,6 +118,8 @@ def blocks(found: Mapping[str, Any]) -> Iterator[Block]:
             block for each in found["hypotheses"] for block in _claim(each, f"> {each['words']}")
         ]
         yield Section("Our own hypotheses", [Text(_OURS), *ours])
+    if fit is not None:
+        yield fitted.section(fit)
     yield Section("Setup", [Text(found["setup"])])
     yield Section("Statistics", [Text(found["statistics"]), *_studies(found), Text(_made(found))])
     for section in found["sections"]:

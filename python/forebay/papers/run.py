@@ -15,10 +15,10 @@ from forebay.papers.paper import load
 from forebay.sweep import Study, several
 
 
-def folder_for(key: str, quick: bool, changed: bool = False) -> Path:
+def folder_for(key: str, quick: bool, suffix: str = "") -> Path:
     """Where the results of a paper go unless told otherwise."""
     name = _disk.leads_to(key).name
-    return Path("out") / "papers" / f"{name}{'-changed' * changed}{'-quick' * quick}"
+    return Path("out") / "papers" / f"{name}{suffix}{'-quick' * quick}"
 
 
 def run(
@@ -69,7 +69,7 @@ def run(
         made_for["set"] = list(settings)
     claim(folder, "paper.json", made_for, _words)
     kept = {each.name: each.tables for each in paper.file.study}
-    data = Data(kept, folder, quick, paper.file.column)
+    data = Data(kept, {name: folder / name for name in kept}, quick, paper.file.column)
     if partial:
         planned = {name: each for name, each in planned.items() if _begun(data, name, folder, each)}
     else:
@@ -100,9 +100,9 @@ def keep(found: Mapping[str, Any]) -> Path:
         ScenarioError: this is not a source tree.
     """
     docs = docs_folder()
-    key = found["paper"]
-    write(library.folder_of(key) / library.RESULTS, found)
-    return page.write_short(found, docs)
+    home = library.folder_of(found["paper"])
+    write(home / library.RESULTS, found)
+    return page.write_short(found, docs, home)
 
 
 def retold(key: str) -> dict[str, Any]:

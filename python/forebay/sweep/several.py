@@ -55,10 +55,10 @@ def run(
         done += weights[name] / whole
 
 
-def spent(folder: Path, names: Iterable[str]) -> float:
-    """Processor seconds that studies took, over all calls."""
+def spent(folder: Path, names: Iterable[str] | None = None) -> float:
+    """Processor seconds that studies took, over all calls; those of a folder unless named."""
     times = _times(folder)
-    return sum(times.get(name, 0.0) for name in names)
+    return sum(times.get(name, 0.0) for name in (times if names is None else names))
 
 
 def _share(tell: Tell, name: str, before: float, part: float) -> Callable[[Progress], None]:

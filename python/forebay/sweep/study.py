@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,8 @@ class Study:
     """Of the first replication; the following ones count up from it, under every discipline."""
     asked: dict[str, Any] = field(repr=False)
     """Everything that the study's file asks for, as plain values."""
+    pinned: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By discipline, fields that are set at every point, after the queue and the axes."""
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -159,7 +161,49 @@ class Study:
     def change(self, steps: Sequence[int], discipline: str) -> Change:
         """What differs from the base at a point."""
         queue = dict(self.disciplines)[discipline]
-        return Change(queue, self.links, tuple(self.values(steps, discipline).items()))
+        values = self.values(steps, discipline) | dict(self.pinned.get(discipline, {}))
+        return Change(queue, self.links, tuple(values.items()))
+
+    def pin(self, pinned: Mapping[str, Mapping[str, Any]]) -> Study:
+        """The study with fields set at every point, by discipline.
+
+        The columns of the results keep the values of the axes.
+        """
+        pinned = {label: values for label, values in pinned.items() if values}
+        asked = {key: value for key, value in self.asked.items() if key != "pinned"}
+        return replace(self, pinned=pinned, asked=asked | ({"pinned": pinned} if pinned else {}))
+
+    def repeated(self, replications: int, skip: int = 0) -> Study:
+        """The study with so many runs of each point, whose seeds begin after the first `skip`."""
+        asked = self.asked | {
+            "replications": replications,
+            "until": None,
+            "seed": self.seed + skip,
+        }
+        return replace(
+            self, replications=replications, until=None, seed=self.seed + skip, asked=asked
+        )
+
+    def narrowed(self, ids: Collection[str]) -> Study:
+        """The study with only those steps of its axes, and disciplines, at which points are.
+
+        Args:
+            ids: identities of the points.
+        """
+        points = [each for each in self.points if each.id in ids]
+        axes = []
+        for at, axis in enumerate(self.axes):
+            steps = sorted({each.steps[at] for each in points if axis.applies(each.discipline)})
+            rows = tuple(axis.rows[step] for step in steps or (0,))
+            names = tuple(axis.names[step] for step in steps or (0,)) if axis.names else ()
+            axes.append(replace(axis, rows=rows, names=names))
+        labels = {each.discipline for each in points} | {self.asked.get("baseline")}
+        disciplines = tuple(each for each in self.disciplines if each[0] in labels)
+        asked = self.asked | {
+            "axes": json.loads(json.dumps([axis.document for axis in axes])),
+            "disciplines": [[label, queue] for label, queue in disciplines],
+        }
+        return replace(self, axes=tuple(axes), disciplines=disciplines, asked=asked)
 
     def scenario_of(self, point: Point) -> Scenario:
         """The scenario of a point, without a seed."""

@@ -11,17 +11,15 @@
    best mean is the best; those whose paired difference from it holds zero are named as its equals,
    at a level that allows for their number (Bonferroni).
 
-The optimiser's random numbers depend on the seed and the trial's number alone and finished runs are
-kept, so a search that was stopped retraces its steps and goes on.
+Finished runs are kept, so a search that was stopped retraces its steps and goes on.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -31,18 +29,9 @@ from forebay._runs import Change, Progress
 from forebay.judge import Standing
 from forebay.scenario import Scenario, lookup, resolved_link
 from forebay.tune.goal import UNMEASURED, Estimate, Goal
+from forebay.tune.proposals import Score, explore
 from forebay.tune.runs import Runs
-from forebay.tune.space import Parameter, combinations
-
-if TYPE_CHECKING:
-    from optuna import Study
-    from optuna.trial import Trial
-
-_TOGETHER = 4
-"""Trials that are proposed before the next are judged; not by the number of cores, so that a search
-does not depend on it."""
-_FIRST = 12
-"""Trials that look around before the optimiser trusts what it saw."""
+from forebay.tune.space import Parameter
 
 
 @dataclass(frozen=True)
@@ -237,32 +226,29 @@ class _Search:
         plan.goal.check(known)
 
     def _search(self, seeds: range) -> list[Tried]:
-        plan = self._plan
-        study = _study(plan.goal)
-        for drawn in self._start():
-            study.enqueue_trial(drawn)
-        found: dict[tuple[Any, ...], Tried] = {}
-        left = min(plan.trials, combinations(plan.parameters))
-        number, asked = 0, 0
-        # What was tried already costs nothing, but must not go on for ever.
-        while len(found) < left and asked < 4 * plan.trials:
-            batch: list[tuple[Trial, tuple[Any, ...]]] = []
-            for _ in range(_TOGETHER):
-                study.sampler = _sampler(plan.seed, number)
-                trial = study.ask({each.path: each.distribution for each in plan.parameters})
-                number += 1
-                values = tuple(
-                    parameter.value(trial.params[parameter.path]) for parameter in plan.parameters
-                )
-                batch.append((trial, values))
-            fresh = list(dict.fromkeys(values for _, values in batch if values not in found))
-            fresh = fresh[: int(left) - len(found)] if left < float("inf") else fresh
-            for values, tried in zip(fresh, self._tries(fresh, seeds, len(found)), strict=True):
-                found[values] = tried
-            for trial, values in batch:
-                if values in found:
-                    _tell(study, trial, found[values], plan.goal)
-            asked += len(batch)
+        plan, goal = self._plan, self._plan.goal
+        tried = 0
+
+        def tries(many: Sequence[tuple[Any, ...]]) -> list[Tried]:
+            nonlocal tried
+            tried += len(many)
+            return self._tries(many, seeds, tried - len(many))
+
+        def score(each: Tried) -> Score:
+            found = None if each.estimate is None else each.estimate.interval(goal.key)
+            if each.estimate is None or found is None:
+                return None, ()
+            return found.mean, each.estimate.excess(goal, cautious=True)
+
+        found = explore(
+            plan.parameters,
+            start=self._start(),
+            most=plan.trials,
+            seed=plan.seed,
+            maximize=goal.maximize,
+            tries=tries,
+            score=score,
+        )
         return list(found.values())
 
     def _start(self) -> list[dict[str, float | int]]:
@@ -398,37 +384,3 @@ def _shortlist(plan: Tuning, usable: Sequence[Tried]) -> list[Tried]:
             if len(chosen) < plan.candidates:
                 chosen[each.label] = each
     return list(chosen.values())
-
-
-def _study(goal: Goal) -> Study:
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    return optuna.create_study(direction="maximize" if goal.maximize else "minimize")
-
-
-def _sampler(seed: int, number: int) -> Any:
-    from optuna.samplers import TPESampler
-
-    with warnings.catch_warnings():
-        # Constraints are called experimental since 2021.
-        warnings.simplefilter("ignore")
-        return TPESampler(
-            n_startup_trials=_FIRST,
-            multivariate=True,
-            constant_liar=True,
-            constraints_func=lambda trial: trial.user_attrs["excess"],
-            seed=(seed * 1_000_003 + number) % 2**32,
-        )
-
-
-def _tell(study: Study, trial: Trial, tried: Tried, goal: Goal) -> None:
-    found = None if tried.estimate is None else tried.estimate.interval(goal.key)
-    if tried.estimate is None or found is None:
-        # Told as far beyond the bounds, so that the optimiser keeps away.
-        trial.set_user_attr("excess", [UNMEASURED])
-        study.tell(trial, 0.0)
-    else:
-        excess = list(tried.estimate.excess(goal, cautious=True))
-        trial.set_user_attr("excess", excess or [0.0])
-        study.tell(trial, found.mean)

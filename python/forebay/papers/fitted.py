@@ -1,0 +1,139 @@
+"""What `forebay paper fit` found, as blocks of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from forebay.judge import PAPER, STANDARD
+from forebay.report.page import Block, Bullets, Heading, Section, Table, Text
+
+HEADING = "Set-ups tried"
+_HOLDS = {PAPER[standing]: word for standing, word in STANDARD.items()}
+
+
+def section(found: Mapping[str, Any]) -> Section:
+    """The section of the full page."""
+    return Section(HEADING, list(_blocks(found)))
+
+
+def short(found: Mapping[str, Any]) -> Section:
+    """The section of the short page: which claims hold under which set-ups, without tables."""
+    lists = _lists(found)
+    bullets = [f"**{heading}:** {', '.join(ids)}" for heading, ids in lists.items() if ids]
+    return Section(HEADING, [Text(_tried(found)), Bullets(bullets), Text(_best(found))])
+
+
+def tables(found: Mapping[str, Any]) -> tuple[Table, Table]:
+    """Every claim with the set-ups under which it holds, and the conclusions under the best."""
+    rows = [
+        [each["id"], *(str(each[word]) for word in ("holds", "open", "differs")), _with(each)]
+        for each in found["claims"]
+    ]
+    claims = Table(["claim", "holds", "open", "differs", "holds, for example, with"], rows)
+    said = [
+        [best["words"], _HOLDS[page["verdict"]], _HOLDS[best["verdict"]]]
+        for page, best in zip(
+            found["page"]["conclusions"], found["best"]["conclusions"], strict=True
+        )
+    ]
+    return claims, Table(["what the authors conclude", "page's set-up", "best set-up"], said)
+
+
+def texts(found: Mapping[str, Any]) -> Iterator[str]:
+    """What stands around the tables."""
+    yield _tried(found)
+    yield from (f"{heading}: {', '.join(ids)}." for heading, ids in _lists(found).items() if ids)
+    yield _best(found)
+
+
+def _blocks(found: Mapping[str, Any]) -> Iterator[Block]:
+    claims, conclusions = tables(found)
+    yield Text(_tried(found))
+    yield Table(
+        ["what the paper leaves open", "what it says", "set-ups tried; the first is the page's"],
+        [[each["name"], each["words"], "; ".join(each["options"])] for each in found["choices"]],
+    )
+    yield Text(_RULE)
+    yield claims
+    yield Heading("The set-up that satisfies most claims")
+    yield Text(_best(found))
+    if conclusions.rows:
+        yield conclusions
+    yield Text(_seeds(found))
+
+
+_RULE = (
+    "For each claim, these are the numbers of set-ups under which it holds, is open because an "
+    "interval is too wide or a number was not measured, and differs. *Only* names the options "
+    "without which it held under no set-up tried."
+)
+
+
+def _tried(found: Mapping[str, Any]) -> str:
+    all_ = found["tried"] == found["setups"]
+    which = f"all {found['setups']}" if all_ else f"{found['tried']} of {found['setups']}"
+    return (
+        f"`{found['command']}` judged the claims under {which} combinations of what the paper "
+        f"leaves open, and {_counted(found['again'], 'set-up')} again with other seeds; "
+        f"{found['cpu_seconds'] / 60:.0f} minutes of processor time."
+    )
+
+
+def _lists(found: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Ids of the claims, by where they hold."""
+    tried = found["tried"]
+    lists: dict[str, list[str]] = {
+        f"Hold under all {tried} tried": [],
+        "Hold under some": [],
+        f"Hold under none of {tried} tried": [],
+    }
+    every, some, none = lists.values()
+    for each in found["claims"]:
+        where = every if each["holds"] == tried else some if each["holds"] else none
+        where.append(f"{each['id']} ({each['holds']})" if where is some else each["id"])
+    return lists
+
+
+def _with(claim: Mapping[str, Any]) -> str:
+    if "with" not in claim:
+        return ""
+    told = _options(claim["with"])
+    if claim["only"]:
+        only = {choice: " or ".join(names) for choice, names in claim["only"].items()}
+        told += f". Only {_options(only)}"
+    return told
+
+
+def _options(changed: Mapping[str, str]) -> str:
+    return "; ".join(f"{name}: {option}" for name, option in changed.items()) or "as on the page"
+
+
+def _best(found: Mapping[str, Any]) -> str:
+    best, page = found["best"], found["page"]
+    of = len(best["claims"])
+
+    def said(judged: Mapping[str, Any]) -> str:
+        good = sum(verdict == "reproduced" for verdict in judged["claims"].values())
+        numbers = judged["numbers"]
+        return f"{good} of {of} claims and {numbers['good']} of {numbers['of']} numbers"
+
+    if not best["changed"]:
+        return f"No set-up satisfies more claims than the page's: {said(page)}."
+    return (
+        f"One set-up satisfies {said(best)} at once ({_options(best['changed'])}). "
+        f"The page's set-up satisfies {said(page)} with the same runs."
+    )
+
+
+def _seeds(found: Mapping[str, Any]) -> str:
+    rows = (
+        f"`{each['name']}` {each['points']} points, {each['runs']} runs from seed {each['seed']}, "
+        f"again {each['again']} from seed {each['again_seed']}"
+        for each in found["studies"]
+    )
+    return f"Runs of each point: {'; '.join(rows)}."
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
