@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +11,9 @@ import polars as pl
 
 from forebay.papers import Number, Sources, exactly
 from forebay.stats import Interval
+
+PACKETS = 30
+"""Q_max in packets."""
 
 
 def spread(sources: Sources) -> Interval | None:
@@ -143,3 +147,28 @@ def apart(sources: Sources, of: str) -> Interval:
 
 def _packets(threshold: str) -> int:
     return int(threshold.removesuffix("p"))
+
+
+def _policer(point: Mapping[str, Any]) -> tuple[int, float]:
+    """T_c in packets and c_max of a point."""
+    threshold = int(str(point["dumbbell.queue.threshold"]).removesuffix("p"))
+    return threshold, float(point["dumbbell.queue.max_congestion"])
+
+
+def bucket_by_rule(point: Mapping[str, Any]) -> dict[str, Any]:
+    """B_CA = (Q_max - T_c) (1 + c_max) / 2, with PPP, and at least one packet."""
+    threshold, most = _policer(point)
+    size = max(1507.0, (PACKETS - threshold) * 1507 * (1 + most) / 2)
+    return {"dumbbell.queue.bucket": f"{round(size)}B"}
+
+
+def arriving_counts(point: Mapping[str, Any]) -> dict[str, Any]:
+    """The same congestion one packet earlier: T_c - 1, and c_max where it is reached."""
+    threshold, most = _policer(point)
+    if not 0 < threshold < PACKETS or most == 1:
+        return {}
+    slope = (most - 1) / (PACKETS - threshold)
+    return {
+        "dumbbell.queue.threshold": f"{threshold - 1}p",
+        "dumbbell.queue.max_congestion": 1 + slope * (PACKETS - threshold + 1),
+    }

@@ -13,11 +13,11 @@ from forebay._engine import ScenarioError
 from forebay.papers.files import ChoiceTable, OptionTable
 from forebay.papers.paper import Paper
 from forebay.sweep import Study
+from forebay.sweep.axes import crossed
+from forebay.sweep.study import place
 
 SetUp = tuple[str, ...]
 """The name of an option of each choice."""
-Pinned = dict[str, dict[str, Any]]
-"""By label of a discipline, fields and their values."""
 
 
 class Choices:
@@ -30,17 +30,20 @@ class Choices:
             ScenarioError: there are none, one names what there is not, or an option cannot be set.
         """
         self._place = str(paper.home / "paper.toml")
+        self._calls = paper.calls
         self.tables = paper.file.choice
         if not self.tables:
             raise ScenarioError(
                 f"{self._place}: declares no choices; forebay paper fit needs [[choice]] tables "
                 "(docs/papers/README.md)"
             )
-        self._check_names(studies)
+        self._check(studies)
         for setup in (self.page, *self.neighbours()):
             for name, study in studies.items():
-                with _named(self._where(setup, name)):
-                    _try(study, self.pinned(setup, name, study))
+                with self._named(setup, name):
+                    made = self._pinned(setup, name, study)
+                    for label in made.pinned:
+                        made.change([0] * len(made.axes), label).of(made.base).identity()
 
     @property
     def page(self) -> SetUp:
@@ -53,11 +56,11 @@ class Choices:
         return math.prod(len(each.option) for each in self.tables)
 
     def every(self) -> Iterator[SetUp]:
-        """All set-ups, those of the page first."""
+        """All set-ups, the page's first."""
         return product(*([option.name for option in each.option] for each in self.tables))
 
     def neighbours(self) -> list[SetUp]:
-        """The set-ups that differ from the page in one choice."""
+        """The set-ups that differ from the page's in one choice."""
         page = self.page
         return [
             (*page[:at], option.name, *page[at + 1 :])
@@ -66,7 +69,7 @@ class Choices:
         ]
 
     def changed(self, setup: SetUp) -> dict[str, str]:
-        """The options that differ from the page, by choice."""
+        """The options that differ from the page's, by choice."""
         pairs = zip(self.tables, setup, self.page, strict=True)
         return {each.name: option for each, option, page in pairs if option != page}
 
@@ -75,19 +78,16 @@ class Choices:
         return math.prod(
             len(each.option)
             for each in self.tables
-            if any(_fields(each, option, name, study) for option in each.option)
+            if any(_touches(each, option, name, study) for option in each.option)
         )
 
-    def pinned(self, setup: SetUp, name: str, study: Study) -> Pinned:
-        """What a set-up sets in a study."""
-        found: Pinned = {}
-        for choice, chosen in zip(self.tables, setup, strict=True):
-            option = next(each for each in choice.option if each.name == chosen)
-            for label, fields in _fields(choice, option, name, study).items():
-                if twice := found.setdefault(label, {}).keys() & fields:
-                    raise ScenarioError(f"two choices set {min(twice)}")
-                found[label] |= fields
-        return found
+    def touching(self, setup: SetUp, name: str, study: Study) -> SetUp:
+        """The options of a set-up that change a study, each with its choice."""
+        return tuple(
+            f"{choice.name}: {option.name}"
+            for choice, option in self._chosen(setup)
+            if _touches(choice, option, name, study)
+        )
 
     def study(self, setup: SetUp, name: str, study: Study) -> Study:
         """A study under a set-up.
@@ -95,8 +95,8 @@ class Choices:
         Raises:
             ScenarioError: it cannot run so, or points that claims compare are then the same.
         """
-        with _named(self._where(setup, name)):
-            made = study.pin(self.pinned(setup, name, study))
+        with self._named(setup, name):
+            made = self._pinned(setup, name, study)
             _ = made.points
             return made
 
@@ -105,24 +105,46 @@ class Choices:
         changed = [f"{name}: {option}" for name, option in self.changed(setup).items()]
         return "; ".join(changed) or "the page's set-up"
 
-    def _where(self, setup: SetUp, study: str) -> str:
-        return f'{self._place}: {self.told(setup)}: study "{study}"'
+    def _chosen(self, setup: SetUp) -> Iterator[tuple[ChoiceTable, OptionTable]]:
+        for choice, chosen in zip(self.tables, setup, strict=True):
+            yield choice, next(each for each in choice.option if each.name == chosen)
 
-    def _check_names(self, studies: Mapping[str, Study]) -> None:
-        names = [each.name for each in self.tables]
+    def _pinned(self, setup: SetUp, name: str, study: Study) -> Study:
+        """A study with what a set-up sets in it."""
+        pinned: dict[str, dict[str, Any]] = {}
+        placed: dict[str, dict[str, Any]] = {}
+        for choice, option in self._chosen(setup):
+            for label, fields in _fields(choice, option, name, study).items():
+                _add(pinned.setdefault(label, {}), fields)
+            if not option.call or not _here(choice, name):
+                continue
+            points = (
+                study.values(steps, label)
+                for steps in crossed(study.axes)
+                for label, _ in study.disciplines
+            )
+            for at, values in {place(values): values for values in points}.items():
+                _add(placed.setdefault(at, {}), self._calls[option.call](values))
+        return study.pin(pinned, placed) if pinned or placed else study
+
+    def _check(self, studies: Mapping[str, Study]) -> None:
+        """Check names."""
         labels = {label for each in studies.values() for label, _ in each.disciplines}
         for choice in self.tables:
-            options = [each.name for each in choice.option]
-            for kind, many in (("choice", names), ("option", options)):
-                if twice := {each for each in many if many.count(each) > 1}:
+            for kind, twice in (
+                ("choice", [each.name for each in self.tables]),
+                ("option", [each.name for each in choice.option]),
+            ):
+                if len(set(twice)) < len(twice):
                     raise ScenarioError(
-                        f'{self._place}: choice "{choice.name}": two are called '
-                        f'{kind} "{min(twice)}"'
+                        f'{self._place}: choice "{choice.name}": two are called {kind} '
+                        f'"{max(twice, key=twice.count)}"'
                     )
             for option in choice.option:
                 for kind, given, known in (
                     ("study that claims need", [*choice.studies, *option.studies], studies),
                     ("discipline", option.disciplines, labels),
+                    ("function of measures.py", filter(None, [option.call]), self._calls),
                 ):
                     if missing := [each for each in given if each not in known]:
                         raise ScenarioError(
@@ -131,30 +153,39 @@ class Choices:
                             f"{_written.nearest(missing[0], sorted(known))}"
                         )
 
+    @contextmanager
+    def _named(self, setup: SetUp, study: str) -> Iterator[None]:
+        """Errors of a study under a set-up say which one."""
+        try:
+            yield
+        except ScenarioError as error:
+            why = str(error)
+            if "are the same scenario" in why:
+                why = f"an option sets what claims vary; leave the study out by `studies`: {why}"
+            place = f'{self._place}: {self.told(setup)}: study "{study}"'
+            raise ScenarioError(f"{place}: {why}") from None
 
-@contextmanager
-def _named(place: str) -> Iterator[None]:
-    """Errors of a study under a set-up say which one."""
-    try:
-        yield
-    except ScenarioError as error:
-        why = str(error)
-        if "are the same scenario" in why:
-            why = f"the option sets what claims vary; leave the study out with studies: {why}"
-        raise ScenarioError(f"{place}: {why}") from None
+
+def _here(choice: ChoiceTable, study: str) -> bool:
+    return not choice.studies or study in choice.studies
 
 
-def _fields(choice: ChoiceTable, option: OptionTable, name: str, study: Study) -> Pinned:
-    """What an option sets in a study, by discipline."""
-    here = not choice.studies or name in choice.studies
+def _fields(
+    choice: ChoiceTable, option: OptionTable, name: str, study: Study
+) -> dict[str, dict[str, Any]]:
+    """What an option sets at every point of a study, by discipline."""
+    here = _here(choice, name)
     common = {**(option.set if here else {}), **option.studies.get(name, {})}
     own = option.disciplines if here else {}
     found = {label: {**common, **own.get(label, {})} for label, _ in study.disciplines}
     return {label: values for label, values in found.items() if values}
 
 
-def _try(study: Study, pinned: Pinned) -> None:
-    """Check that a study's first point can run under each discipline."""
-    made = study.pin(pinned)
-    for label in pinned:
-        made.change([0] * len(made.axes), label).of(made.base).identity()
+def _touches(choice: ChoiceTable, option: OptionTable, name: str, study: Study) -> bool:
+    return bool(_fields(choice, option, name, study) or (option.call and _here(choice, name)))
+
+
+def _add(found: dict[str, Any], fields: Mapping[str, Any]) -> None:
+    if twice := found.keys() & fields.keys():
+        raise ScenarioError(f"two choices set {min(twice)}")
+    found |= fields

@@ -338,6 +338,9 @@ class OptionTable(_written.Table):
     """By study, fields of its scenario alone."""
     disciplines: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """By label of a discipline, fields that are set only under it, in every study that has it."""
+    call: str = ""
+    """A function of `measures.py` that gives the fields of a point, by path, from the values of its
+    axes, by path."""
 
 
 class ChoiceTable(_written.Table):

@@ -36,10 +36,11 @@ from forebay.tune.space import Parameter
 
 FORMAT = 1
 """Version of the record."""
-FEW = 3
-"""Runs of a point in a search that cannot judge every set-up with as many as the page has."""
+FEW = (12, 6, 3)
+"""Most runs of a point, if a search cannot judge every set-up with as many as the page has."""
 AGAIN = 16
-"""Most runs of a point when a set-up is judged again."""
+"""Most runs of a point when a set-up is judged again, if the page's would take an eighth of the
+budget."""
 LEADERS = 3
 """The best set-ups, which are judged again whatever claims they satisfy."""
 _LOOK = 2
@@ -184,13 +185,16 @@ class _Search:
         self._jobs = jobs
         self._tell = tell
         self._tables = {each.name: each.tables for each in paper.file.study}
-        self._made: dict[tuple[str, str, int, int], tuple[str, Study]] = {}
+        self._made: dict[tuple[str, SetUp, int, int], tuple[str, Study]] = {}
         self._known: dict[tuple[str, ...], Verdict] = {}
         self._replications: int | None = None
+        self._anew: int | None = None
 
     def record(self, key: str, command: str) -> dict[str, Any]:
         """Search, and tell what was found."""
         a_run = self._look()
+        if self._cost(a_run, None, every=False) > self._budget / 8:
+            self._anew = AGAIN
         tried = [each for each in self._search(a_run) if not each.refusal]
         again = {each.setup: each for each in self._again(tried)}
         best = max(again.values(), key=self._rank)
@@ -221,7 +225,7 @@ class _Search:
                     "points": len(study.points),
                     "runs": self._runs(study, self._replications),
                     "seed": study.seed,
-                    "again": self._runs(study, AGAIN),
+                    "again": self._runs(study, self._anew),
                     "again_seed": study.seed + study.most,
                 }
                 for name, study in self._studies.items()
@@ -301,15 +305,8 @@ class _Search:
         """Set-ups, the page's first, then those that differ from it in one choice."""
         choices = self._choices
         first = [choices.page, *choices.neighbours()]
-        for self._replications in (None, FEW):
-            needed = sum(
-                a_run[name]
-                * len(study.points)
-                * self._runs(study, self._replications)
-                * choices.variants(name, study)
-                for name, study in self._studies.items()
-            )
-            if needed <= self._budget / 2:
+        for self._replications in (None, *FEW):
+            if self._cost(a_run, self._replications, every=True) <= self._budget / 2:
                 every = [*first, *(each for each in choices.every() if each not in first)]
                 return [
                     self._judged(each, 0, f"set-up {at} of {len(every)}", at / len(every) / 2)
@@ -348,6 +345,16 @@ class _Search:
             parameters, start=start, most=most, seed=_SEED, maximize=True, tries=tries, score=score
         )
         return tried
+
+    def _cost(self, a_run: Mapping[str, float], replications: int | None, *, every: bool) -> float:
+        """Processor seconds of every set-up, or of one."""
+        return sum(
+            a_run[name]
+            * len(study.points)
+            * self._runs(study, replications)
+            * (self._choices.variants(name, study) if every else 1)
+            for name, study in self._studies.items()
+        )
 
     def _again(self, tried: Sequence[Judged]) -> list[Judged]:
         """The best set-ups, and the best for each claim that they do not satisfy, anew."""
@@ -398,7 +405,7 @@ class _Search:
         return Judged(setup, verdicts, self._claims)
 
     def _amount(self, round_: int) -> tuple[int | None, int]:
-        return (AGAIN, 1) if round_ else (self._replications, 0)
+        return (self._anew, 1) if round_ else (self._replications, 0)
 
     def _runs(self, study: Study, replications: int | None) -> int:
         return study.most if replications is None else min(study.most, replications)
@@ -409,11 +416,11 @@ class _Search:
         """The folder and the study for each study that claims need."""
         found = {}
         for name, study in self._studies.items():
-            pinned = str(self._choices.pinned(setup, name, study))
-            at = (name, pinned, self._runs(study, replications), fresh)
+            options = self._choices.touching(setup, name, study)
+            at = (name, options, self._runs(study, replications), fresh)
             if at not in self._made:
                 made = self._choices.study(setup, name, study)
-                if replications is not None:
+                if replications is not None or fresh:
                     made = made.repeated(at[2], fresh * study.most)
                 made = replace(made, name=f"{name} ({self._choices.told(setup)})")
                 self._made[at] = f"{name}-{made.hash[:16]}", made

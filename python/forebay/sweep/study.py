@@ -90,7 +90,10 @@ class Study:
     asked: dict[str, Any] = field(repr=False)
     """Everything that the study's file asks for, as plain values."""
     pinned: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By discipline, fields that are set at every point, after the queue and the axes."""
+    """By discipline, fields that are set at every point, after the queue and the axes; or before
+    the axes if these set a field within."""
+    placed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Fields that are set at one point too, by its axis values (see `place`)."""
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -161,17 +164,23 @@ class Study:
     def change(self, steps: Sequence[int], discipline: str) -> Change:
         """What differs from the base at a point."""
         queue = dict(self.disciplines)[discipline]
-        values = self.values(steps, discipline) | dict(self.pinned.get(discipline, {}))
+        axes = self.values(steps, discipline)
+        pinned = {**self.pinned.get(discipline, {}), **self.placed.get(place(axes), {})}
+        # Of a table that is pinned, an axis still sets its fields.
+        around = [path for path in pinned if any(each.startswith(f"{path}.") for each in axes)]
+        values = {path: (axes | pinned)[path] for path in (*around, *axes, *pinned)}
         return Change(queue, self.links, tuple(values.items()))
 
-    def pin(self, pinned: Mapping[str, Mapping[str, Any]]) -> Study:
-        """The study with fields set at every point, by discipline.
+    def pin(
+        self, pinned: Mapping[str, Mapping[str, Any]], placed: Mapping[str, Mapping[str, Any]]
+    ) -> Study:
+        """The study with fields set at every point, by discipline, and at single points.
 
         The columns of the results keep the values of the axes.
         """
-        pinned = {label: values for label, values in pinned.items() if values}
-        asked = {key: value for key, value in self.asked.items() if key != "pinned"}
-        return replace(self, pinned=pinned, asked=asked | ({"pinned": pinned} if pinned else {}))
+        given = {"pinned": dict(pinned), "placed": dict(placed)}
+        asked = self.asked | {name: values for name, values in given.items() if values}
+        return replace(self, pinned=pinned, placed=placed, asked=asked)
 
     def repeated(self, replications: int, skip: int = 0) -> Study:
         """The study with so many runs of each point, whose seeds begin after the first `skip`."""
@@ -242,6 +251,11 @@ class Study:
             f"{path} = {shown(value)}" for path, value in self.values(steps, discipline).items()
         ]
         return ", ".join([*parts, f'discipline "{discipline}"'])
+
+
+def place(values: Mapping[str, Any]) -> str:
+    """A point by the values of its axes."""
+    return json.dumps(values, sort_keys=True)
 
 
 def load(path: str | Path, settings: Sequence[str] = ()) -> Study:
