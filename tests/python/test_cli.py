@@ -158,6 +158,7 @@ LARGE = "polars numpy scipy pydantic jinja2 markdown_it vl_convert optuna starle
     [
         (["--help"], f"{LARGE} rich"),
         (["run", "--help"], f"{LARGE} rich"),
+        (["paper", "fit", "--help"], f"{LARGE} rich"),
         (["check", "FILE"], LARGE),
         (["run", "FILE", "--set", "duration=6s"], LARGE),
     ],

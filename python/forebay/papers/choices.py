@@ -37,7 +37,9 @@ class Choices:
                 f"{self._place}: declares no choices; forebay paper fit needs [[choice]] tables "
                 "(docs/papers/README.md)"
             )
-        self._check(studies)
+        self._check_names(studies)
+        for name, study in studies.items():
+            self._check_fields(name, study)
         for setup in (self.page, *self.neighbours()):
             for name, study in studies.items():
                 with self._named(setup, name):
@@ -115,20 +117,32 @@ class Choices:
         placed: dict[str, dict[str, Any]] = {}
         for choice, option in self._chosen(setup):
             for label, fields in _fields(choice, option, name, study).items():
-                _add(pinned.setdefault(label, {}), fields)
+                pinned.setdefault(label, {}).update(fields)
             if not option.call or not _here(choice, name):
                 continue
-            points = (
-                study.values(steps, label)
-                for steps in crossed(study.axes)
-                for label, _ in study.disciplines
-            )
-            for at, values in {place(values): values for values in points}.items():
-                _add(placed.setdefault(at, {}), self._calls[option.call](values))
+            for at, values in _points(study).items():
+                placed.setdefault(at, {}).update(self._calls[option.call](values))
         return study.pin(pinned, placed) if pinned or placed else study
 
-    def _check(self, studies: Mapping[str, Study]) -> None:
-        """Check names."""
+    def _check_fields(self, name: str, study: Study) -> None:
+        """Check that no two choices set the same field."""
+        setters: dict[str, str] = {}
+        for choice in self.tables:
+            for option in choice.option:
+                fields = {
+                    path for each in _fields(choice, option, name, study).values() for path in each
+                }
+                if option.call and _here(choice, name):
+                    for values in _points(study).values():
+                        fields |= set(self._calls[option.call](values))
+                for path in fields:
+                    if setters.setdefault(path, choice.name) != choice.name:
+                        raise ScenarioError(
+                            f'{self._place}: choice "{choice.name}", option "{option.name}": study '
+                            f'"{name}": choice "{setters[path]}" sets {path} too'
+                        )
+
+    def _check_names(self, studies: Mapping[str, Study]) -> None:
         labels = {label for each in studies.values() for label, _ in each.disciplines}
         for choice in self.tables:
             for kind, twice in (
@@ -185,7 +199,8 @@ def _touches(choice: ChoiceTable, option: OptionTable, name: str, study: Study) 
     return bool(_fields(choice, option, name, study) or (option.call and _here(choice, name)))
 
 
-def _add(found: dict[str, Any], fields: Mapping[str, Any]) -> None:
-    if twice := found.keys() & fields.keys():
-        raise ScenarioError(f"two choices set {min(twice)}")
-    found |= fields
+def _points(study: Study) -> dict[str, Mapping[str, Any]]:
+    """The values of the axes at every point."""
+    labels = [label for label, _ in study.disciplines]
+    every = (study.values(steps, label) for steps in crossed(study.axes) for label in labels)
+    return {place(values): values for values in every}

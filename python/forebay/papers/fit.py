@@ -195,7 +195,8 @@ class _Search:
         a_run = self._look()
         if self._cost(a_run, None, every=False) > self._budget / 8:
             self._anew = AGAIN
-        tried = [each for each in self._search(a_run) if not each.refusal]
+        every = self._search(a_run)
+        tried = [each for each in every if not each.refusal]
         again = {each.setup: each for each in self._again(tried)}
         best = max(again.values(), key=self._rank)
         last = [again.get(each.setup, each) for each in tried]
@@ -210,6 +211,7 @@ class _Search:
             "budget": self._budget,
             "tried": len(tried),
             "setups": choices.count,
+            "refused": len(every) - len(tried),
             "again": len(again),
             "choices": [
                 {
