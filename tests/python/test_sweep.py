@@ -15,11 +15,12 @@ import forebay
 from forebay import ScenarioError, _written, stats, sweep
 from forebay._runs.journal import line_of, read_journal
 from forebay._runs.task import Record
-from forebay.scenario import quantity
+from forebay.scenario import lookup, quantity
 from forebay.sweep import Until, control, store
 from forebay.sweep.axes import Axis
 from forebay.sweep.file import StudyTable
 from forebay.sweep.layout import Layout, parts
+from forebay.sweep.study import place
 from small_study import BASE, FLOWS, RATE, TAIL, study
 
 
@@ -70,6 +71,45 @@ def test_settings_reach_a_scenario_in_a_file(tmp_path: Path) -> None:
     assert Path(changed.base.base) == tmp_path / "parts"
     with pytest.raises(ScenarioError, match=r"--set link\.up\.rate: an axis of this study sets it"):
         sweep.load(path, ["scenario.link.up.rate=5Mbit"])
+    path.write_text(path.read_text().replace("link.up.rate", "tcp").replace('"1Mbit"', "{}"))
+    path.write_text(path.read_text().replace('"2Mbit"', '{ preset = "ns-2" }'))
+    # The axis replaces the whole table.
+    with pytest.raises(ScenarioError, match=r"--set tcp\.mtu: an axis of this study sets it"):
+        sweep.load(path, ["scenario.tcp.mtu=1000B"])
+
+
+def test_pinned_fields_are_set_last_but_for_those_of_an_axis_within(tmp_path: Path) -> None:
+    made = study(tmp_path, axis=[RATE, FLOWS])
+    (bulk,) = (each for each in made.base.document["traffic"] if each["name"] == "bulk")
+    five = {"link.up.rate": "5Mbit", "traffic.bulk": {**bulk, "start": "1s"}}
+    first = {"link.up.delay": "1ms"}
+    pinned = made.pin({"fifo": five}, {place({"link.up.rate": "2Mbit", FLOWS["path"]: 3}): first})
+    assert pinned.hash != made.hash == made.pin({}, {}).hash
+
+    def fields(steps: list[int], label: str) -> tuple[object, ...]:
+        found = pinned.change(steps, label).of(pinned.base)
+        paths = ("link.up.rate", "link.up.delay", "traffic.bulk.start", "traffic.bulk.flows")
+        return tuple(lookup(found.document, path) for path in paths)
+
+    assert fields([0, 2], "fifo") == ("5Mbit", "1ms", "1s", 3)
+    assert fields([0, 1], "fifo") == ("5Mbit", "5ms", "1s", 2)
+    assert fields([0, 2], "codel") == ("2Mbit", "1ms", None, 3)
+    with pytest.raises(ScenarioError, match="are the same scenario"):
+        _ = pinned.points
+
+
+def test_a_study_is_narrowed_to_the_steps_of_some_points(tmp_path: Path) -> None:
+    limit = {"path": "link.up.queue.target", "values": ["5ms", "9ms"], "disciplines": ["codel"]}
+    made = study(tmp_path, axis=[RATE, limit])
+    last = made.points[-1]
+    tail = next(each for each in made.points if each.discipline == "fifo" and each.steps[0] == 1)
+    narrow = made.narrowed([last.id, tail.id])
+    assert [each.rows for each in narrow.axes] == [(("10Mbit",),), (("9ms",),)]
+    assert {each.id for each in narrow.points} == {last.id, tail.id}
+    assert [label for label, _ in made.narrowed([last.id]).disciplines] == ["codel"]
+    fresh = narrow.repeated(2, skip=3)
+    assert (fresh.seed, fresh.replications, fresh.until) == (narrow.seed + 3, 2, None)
+    assert len({made.hash, narrow.hash, fresh.hash}) == 3
 
 
 def test_axes_know_their_numbers() -> None:

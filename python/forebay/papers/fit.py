@@ -258,10 +258,12 @@ class _Search:
         if holding and len(holding) < len(tried):
             sure = [each for each in holding if each in again]
             found["with"] = min(map(self._choices.changed, sure or holding), key=len)
+            # One set-up alone says nothing about single options.
             found["only"] = {
                 choice.name: [each.name for each in choice.option if each.name in under]
                 for at, choice in enumerate(self._choices.tables)
                 if (under := {each[at] for each in holding}) < {each.setup[at] for each in tried}
+                and len(holding) > 1
             }
         return found
 
@@ -365,12 +367,13 @@ class _Search:
         for id_ in self._claims:
             if not any(id_ in each.good for each in chosen):
                 chosen += [each for each in ranked if id_ in each.good][:1]
-        if all(each.setup != self._choices.page for each in chosen):
-            chosen.insert(1, tried[0])
+        # The best is shown beside the page's set-up, with the same seeds.
+        if ranked[0] is not tried[0]:
+            chosen = [ranked[0], tried[0], *(each for each in chosen[1:] if each is not tried[0])]
         found: list[Judged] = []
         for at, each in enumerate(chosen):
             spent = several.spent(self._folder)
-            if found and spent >= self._budget and not self._finished(each.setup, 1):
+            if at > 1 and spent >= self._budget and not self._finished(each.setup, 1):
                 break
             told = f"again {at + 1} of {len(chosen)}"
             found.append(self._judged(each.setup, 1, told, 0.5 + at / len(chosen) / 2))

@@ -25,12 +25,12 @@ def short(found: Mapping[str, Any]) -> Section:
 
 
 def tables(found: Mapping[str, Any]) -> tuple[Table, Table]:
-    """Every claim with the set-ups under which it holds, and the conclusions under the best."""
+    """Under how many set-ups each claim holds, and the conclusions under the best."""
     rows = [
-        [each["id"], *(str(each[word]) for word in ("holds", "open", "differs")), _with(each)]
+        [each["id"], *(str(each[word]) for word in ("holds", "open", "differs"))]
         for each in found["claims"]
     ]
-    claims = Table(["claim", "holds", "open", "differs", "holds, for example, with"], rows)
+    claims = Table(["claim", "holds", "open", "differs"], rows)
     said = [
         [best["words"], _HOLDS[page["verdict"]], _HOLDS[best["verdict"]]]
         for page, best in zip(
@@ -44,6 +44,9 @@ def texts(found: Mapping[str, Any]) -> Iterator[str]:
     """What stands around the tables."""
     yield _tried(found)
     yield from (f"{heading}: {', '.join(ids)}." for heading, ids in _lists(found).items() if ids)
+    yield from (
+        f"{each['id']} holds with {_with(each)}." for each in found["claims"] if _with(each)
+    )
     yield _best(found)
 
 
@@ -55,7 +58,8 @@ def _blocks(found: Mapping[str, Any]) -> Iterator[Block]:
         [[each["name"], each["words"], "; ".join(each["options"])] for each in found["choices"]],
     )
     yield Text(_RULE)
-    yield claims
+    rows = [[*row, _with(each)] for row, each in zip(claims.rows, found["claims"], strict=True)]
+    yield Table([*claims.columns, "holds, for example, with"], rows)
     yield Heading("The set-up that satisfies most claims")
     yield Text(_best(found))
     if conclusions.rows:
@@ -109,7 +113,7 @@ def _with(claim: Mapping[str, Any]) -> str:
 
 
 def _options(changed: Mapping[str, str]) -> str:
-    return "; ".join(f"{name}: {option}" for name, option in changed.items()) or "as on the page"
+    return "; ".join(f"{name}: {option}" for name, option in changed.items()) or "the page's set-up"
 
 
 def _best(found: Mapping[str, Any]) -> str:

@@ -318,7 +318,7 @@ def read(
     whole = _scenario(table.scenario, name, Path(base))
     for setting in settings:
         path = setting.partition("=")[0].strip()
-        if any(path in axis.paths for axis in axes):
+        if any(f"{path}.".startswith(f"{each}.") for axis in axes for each in axis.paths):
             raise ScenarioError(
                 f"{name}: --set {path}: an axis of this study sets it; change its values in the "
                 "study, or in a copy of the paper's folder (docs/papers/README.md)"
