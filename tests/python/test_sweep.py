@@ -83,7 +83,9 @@ def test_pinned_fields_are_set_last_but_for_those_of_an_axis_within(tmp_path: Pa
     (bulk,) = (each for each in made.base.document["traffic"] if each["name"] == "bulk")
     five = {"link.up.rate": "5Mbit", "traffic.bulk": {**bulk, "start": "1s"}}
     first = {"link.up.delay": "1ms"}
-    pinned = made.pin({"fifo": five}, {place({"link.up.rate": "2Mbit", FLOWS["path"]: 3}): first})
+    pinned = made.pin(
+        {"fifo": five}, {place({"link.up.rate": "2Mbit", "traffic.bulk.flows": 3}): first}
+    )
     assert pinned.hash != made.hash == made.pin({}, {}).hash
 
     def fields(steps: list[int], label: str) -> tuple[object, ...]:

@@ -9,6 +9,7 @@ from forebay.judge import PAPER, STANDARD
 from forebay.report.page import Block, Bullets, Heading, Section, Table, Text
 
 HEADING = "Set-ups tried"
+_COUNTS = ["claim", "holds", "open", "differs"]
 _HOLDS = {PAPER[standing]: word for standing, word in STANDARD.items()}
 
 
@@ -26,11 +27,7 @@ def short(found: Mapping[str, Any]) -> Section:
 
 def tables(found: Mapping[str, Any]) -> tuple[Table, Table]:
     """Under how many set-ups each claim holds, and the conclusions under the best."""
-    rows = [
-        [each["id"], *(str(each[word]) for word in ("holds", "open", "differs"))]
-        for each in found["claims"]
-    ]
-    claims = Table(["claim", "holds", "open", "differs"], rows)
+    claims = Table(_COUNTS, [_counts(each) for each in found["claims"]])
     said = [
         [best["words"], _HOLDS[page["verdict"]], _HOLDS[best["verdict"]]]
         for page, best in zip(
@@ -51,15 +48,15 @@ def texts(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _blocks(found: Mapping[str, Any]) -> Iterator[Block]:
-    claims, conclusions = tables(found)
+    _, conclusions = tables(found)
     yield Text(_tried(found))
     yield Table(
         ["what the paper leaves open", "what it says", "set-ups tried; the first is the page's"],
         [[each["name"], each["words"], "; ".join(each["options"])] for each in found["choices"]],
     )
     yield Text(_RULE)
-    rows = [[*row, _with(each)] for row, each in zip(claims.rows, found["claims"], strict=True)]
-    yield Table([*claims.columns, "holds, for example, with"], rows)
+    rows = [[*_counts(each), _with(each)] for each in found["claims"]]
+    yield Table([*_COUNTS, "holds, for example, with"], rows)
     yield Heading("The set-up that satisfies most claims")
     yield Text(_best(found))
     if conclusions.rows:
@@ -100,6 +97,10 @@ def _lists(found: Mapping[str, Any]) -> dict[str, list[str]]:
         where = every if each["holds"] == tried else some if each["holds"] else none
         where.append(f"{each['id']} ({each['holds']})" if where is some else each["id"])
     return lists
+
+
+def _counts(claim: Mapping[str, Any]) -> list[str]:
+    return [claim["id"], *(str(claim[word]) for word in _COUNTS[1:])]
 
 
 def _with(claim: Mapping[str, Any]) -> str:
