@@ -437,6 +437,16 @@ def test_kept_results_and_pages_follow_their_paper(key: str) -> None:
     )
 
 
+@pytest.mark.usefixtures("papers")
+def test_a_table_is_read_at_some_points() -> None:
+    made("out")
+    data = Data({"time": ("queue",)}, {"time": Path("out/time")}, quick=False)
+    whole = data.table("time", "queue")
+    assert data.table("time", "queue", {"discipline": "fifo"}).equals(whole)
+    with pytest.raises(ScenarioError, match="no run has discipline = codel; there are fifo"):
+        data.table("time", "queue", {"discipline": "codel"})
+
+
 def test_a_change_of_one_claim_is_a_change_of_few_lines(papers: Path) -> None:
     assert RUNNER.invoke(_cli.app, ["paper", "run", "toy", "--page"]).exit_code == 0
     before = (papers / "toy" / "results.json").read_text().splitlines()

@@ -211,11 +211,9 @@ def fit_(key: str, out: Path | None, page: bool, as_json: bool, **how: Any) -> N
         print(json.dumps(found, indent=2, ensure_ascii=False))
         return
     console = Terminal()
+    print_table(console, fitted.counts(found))
     for text in fitted.texts(found):
-        console.print(f"{text}\n", markup=False, highlight=False)
-    for table in fitted.tables(found):
-        print_table(console, table)
-        console.print()
+        console.print(f"\n{text}", markup=False, highlight=False)
     say(f"Results: {folder / library.FIT}")
     if written is not None:
         say(f"Page: {written}")

@@ -25,30 +25,24 @@ def short(found: Mapping[str, Any]) -> Section:
     return Section(HEADING, [Text(_tried(found)), Bullets(bullets), Text(_best(found))])
 
 
-def tables(found: Mapping[str, Any]) -> tuple[Table, Table]:
-    """Under how many set-ups each claim holds, and the conclusions under the best."""
-    claims = Table(_COUNTS, [_counts(each) for each in found["claims"]])
-    said = [
-        [best["words"], _HOLDS[page["verdict"]], _HOLDS[best["verdict"]]]
-        for page, best in zip(
-            found["page"]["conclusions"], found["best"]["conclusions"], strict=True
-        )
-    ]
-    return claims, Table(["what the authors conclude", "page's set-up", "best set-up"], said)
+def counts(found: Mapping[str, Any]) -> Table:
+    """Under how many set-ups each claim holds."""
+    return Table(_COUNTS, [_counts(each) for each in found["claims"]])
 
 
 def texts(found: Mapping[str, Any]) -> Iterator[str]:
-    """What stands around the tables."""
+    """What a terminal says around the counts."""
     yield _tried(found)
     yield from (f"{heading}: {', '.join(ids)}." for heading, ids in _lists(found).items() if ids)
     yield from (
         f"{each['id']} holds with {_with(each)}." for each in found["claims"] if _with(each)
     )
     yield _best(found)
+    for words, page, best in _conclusions(found):
+        yield f"Conclusion: {words}\n  page's set-up: {page}; best set-up: {best}"
 
 
 def _blocks(found: Mapping[str, Any]) -> Iterator[Block]:
-    _, conclusions = tables(found)
     yield Text(_tried(found))
     yield Table(
         ["what the paper leaves open", "what it says", "set-ups tried; the first is the page's"],
@@ -59,8 +53,8 @@ def _blocks(found: Mapping[str, Any]) -> Iterator[Block]:
     yield Table([*_COUNTS, "holds, for example, with"], rows)
     yield Heading("The set-up that satisfies most claims")
     yield Text(_best(found))
-    if conclusions.rows:
-        yield conclusions
+    if rows := _conclusions(found):
+        yield Table(["what the authors conclude", "page's set-up", "best set-up"], rows)
     yield Text(_seeds(found))
 
 
@@ -90,13 +84,29 @@ def _lists(found: Mapping[str, Any]) -> dict[str, list[str]]:
     lists: dict[str, list[str]] = {
         f"Hold under all {tried} tried": [],
         "Hold under some": [],
-        f"Hold under none of {tried} tried": [],
+        "Hold under none, but are open under some": [],
+        f"Differ under all {tried} tried": [],
     }
-    every, some, none = lists.values()
+    every, some, undecided, none = lists.values()
     for each in found["claims"]:
-        where = every if each["holds"] == tried else some if each["holds"] else none
-        where.append(f"{each['id']} ({each['holds']})" if where is some else each["id"])
+        id_, holds, unknown = each["id"], each["holds"], each["open"]
+        if holds == tried:
+            every.append(id_)
+        elif holds:
+            some.append(f"{id_} ({holds})")
+        elif unknown:
+            undecided.append(f"{id_} ({unknown})")
+        else:
+            none.append(id_)
     return lists
+
+
+def _conclusions(found: Mapping[str, Any]) -> list[list[str]]:
+    """What the authors conclude, with the verdicts under the page's set-up and the best."""
+    pairs = zip(found["page"]["conclusions"], found["best"]["conclusions"], strict=True)
+    return [
+        [best["words"], _HOLDS[page["verdict"]], _HOLDS[best["verdict"]]] for page, best in pairs
+    ]
 
 
 def _counts(claim: Mapping[str, Any]) -> list[str]:
