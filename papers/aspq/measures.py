@@ -52,10 +52,10 @@ def furthest(sources: Sources, study: str, size: bool = False, **choice: Any) ->
     return exactly(abs(most) if size else most)
 
 
-def table_falls(sources: Sources, box: str) -> Interval:
-    """By how much the goodput of table I itself falls from 30 to 210 ms, %."""
+def table_change(sources: Sources, box: str) -> Interval:
+    """Change of the goodput of table I itself from 30 to 210 ms, %."""
     rows = [row["stated"] for row in sources.rows("table", Number(), {}) if row["box"] == box]
-    return exactly(100 * (1 - rows[-1] / rows[0]))
+    return exactly(100 * (rows[-1] / rows[0] - 1))
 
 
 def _around_the_end(

@@ -48,7 +48,7 @@ def list_(as_json: bool) -> None:
     from rich.table import Table
 
     from forebay._cli.drawn import Terminal
-    from forebay.papers import library
+    from forebay.papers import library, verdicts
 
     states = [_state(key) for key in library.names()]
     if as_json:
@@ -56,13 +56,18 @@ def list_(as_json: bool) -> None:
         return
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("paper", no_wrap=True)
-    for name in (*LEVELS.values(), "claims\nreproduced"):
+    heads = ("claims\nreproduced", "with a\nchoice", "contradicted\nby paper")
+    for name in (*LEVELS.values(), *heads):
         table.add_column(name, justify="right")
     for each in states:
         claims = each["claims"] or {}
-        judged = {"good": claims.get("reproduced", 0), "of": sum(claims.values())}
+        good, chosen, contradicted = (
+            claims.get(name, 0) for name in ("reproduced", verdicts.WITH, verdicts.CONTRADICTED)
+        )
         cells = [_of(each.get(level)) for level in LEVELS]
-        table.add_row(each["paper"], *cells, _of(judged))
+        cells.append(_of({"good": good, "of": sum(claims.values())}))
+        cells += [str(count or "") for count in (chosen, contradicted)]
+        table.add_row(each["paper"], *cells)
     console = Terminal()
     console.print(table)
     titles = Table(box=None, show_header=False, pad_edge=False)
@@ -270,7 +275,7 @@ def _state(key: str) -> dict[str, Any]:
         "title": found["title"],
         "conclusions": verdicts.inside(found["conclusions"]),
         "numbers": verdicts.inside(verdicts.numbers(found)),
-        "claims": verdicts.counts(found["claims"]),
+        "claims": verdicts.counts(found["claims"], library.fitted(home)),
         "judged": found["claims"],
         "state": state,
     }

@@ -43,8 +43,19 @@ def _part(sources: Sources, number: Allowed, values: Values) -> list[Part]:
             one.unit,
             own["stated"],
             _referee(sources, one, values),
+            one.reading,
+            _no_effect(one),
         )
     ]
+
+
+def _no_effect(number: Number) -> float | None:
+    """What a comparison comes to if nothing differs; none for other numbers."""
+    if number.take in ("above", "below", "between", "rises", "falls"):
+        return None
+    if any(each is not None for each in (number.less, number.change, number.minus)):
+        return 0.0
+    return None if number.times is None and number.per is None else number.scale
 
 
 def _referee(sources: Sources, number: Allowed, values: Values) -> float | None:

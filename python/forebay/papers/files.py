@@ -61,6 +61,9 @@ class Allowed(Number, Allows):
     """What is measured; may hold variables in braces."""
     paper: str = ""
     """What the paper says of it."""
+    reading: str = ""
+    """The reading of the claim's words that asks for this number, if they can be read in several
+    ways. A claim holds if it does under one of them."""
     unit: str = ""
     """Unit of the numbers, for the page."""
     for_: Annotated[Factors | None, Field(alias="for")] = None
@@ -136,6 +139,9 @@ class ClaimTable(_written.Table):
     """The numbers, each with the range that the words allow."""
     studies: list[str] = Field(default_factory=list)
     """Studies that it needs, if variables name them and it does not need all of that form."""
+    theirs: list[Allowed] = Field(default_factory=list)
+    """The same words judged by the paper's own numbers. If they do not hold there, a claim that
+    differs is contradicted by the paper itself."""
     not_testable: str = ""
     """Why no run can decide it, in place of numbers."""
     reason: str = ""

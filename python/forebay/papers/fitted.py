@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from forebay.judge import PAPER, STANDARD
+from forebay.papers.verdicts import options
 from forebay.report.page import Block, Bullets, Heading, Section, Table, Text
 
 HEADING = "Set-ups tried"
@@ -116,15 +117,11 @@ def _counts(claim: Mapping[str, Any]) -> list[str]:
 def _with(claim: Mapping[str, Any]) -> str:
     if "with" not in claim:
         return ""
-    told = _options(claim["with"])
+    told = options(claim["with"])
     if claim["only"]:
         only = {choice: " or ".join(names) for choice, names in claim["only"].items()}
-        told += f". Only {_options(only)}"
+        told += f". Only {options(only)}"
     return told
-
-
-def _options(changed: Mapping[str, str]) -> str:
-    return "; ".join(f"{name}: {option}" for name, option in changed.items()) or "the page's set-up"
 
 
 def _best(found: Mapping[str, Any]) -> str:
@@ -139,7 +136,7 @@ def _best(found: Mapping[str, Any]) -> str:
     if not best["changed"]:
         return f"No set-up satisfies more claims than the page's: {said(page)}."
     return (
-        f"One set-up satisfies {said(best)} at once ({_options(best['changed'])}). "
+        f"One set-up satisfies {said(best)} at once ({options(best['changed'])}). "
         f"The page's set-up satisfies {said(page)} with the same runs."
     )
 

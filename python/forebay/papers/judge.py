@@ -1,6 +1,7 @@
 """Verdicts on a claim: its numbers, each beside the range that the paper's words allow.
 
-A claim differs if any of its numbers does, and is reproduced if every one is.
+A claim differs if any of its numbers does, and is reproduced if every one is. If the words can be
+read in several ways, it has the verdict of the reading that fits best.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from forebay.judge import PAPER, Bounds, Judgement, worst
+from forebay.judge import PAPER, Bounds, Judgement, Standing, worst
 from forebay.stats import Interval
 
 
@@ -30,6 +31,10 @@ class Part:
     """The number that the paper states, if it states one, in `unit`."""
     referee: float | None = None
     """What the authors' own program or another that was matched to it gives, in `unit`."""
+    reading: str = ""
+    """The reading of the paper's words that asks for it; every one if empty."""
+    no_effect: float | None = None
+    """The value of a comparison without any difference, in `unit`; none for other numbers."""
 
     @property
     def verdict(self) -> str:
@@ -38,14 +43,44 @@ class Part:
 
 
 def verdict_of(parts: Sequence[Part]) -> str:
-    """The verdict of a claim from those of its parts.
+    """The verdict of a claim from those of its parts, under the reading that fits best.
 
     Raises:
         ValueError: there are no parts.
     """
-    return PAPER[worst(Judgement(part.found, part.bounds).standing for part in parts)]
+    return _verdict(best(parts))
+
+
+def best(parts: Sequence[Part]) -> list[Part]:
+    """The numbers of the reading that fits best, with those that belong to every reading."""
+    return next(iter(readings(parts).values()))
+
+
+def readings(parts: Sequence[Part]) -> dict[str, list[Part]]:
+    """The numbers that each reading of a claim's words asks for; those that fit best come first.
+
+    A claim whose words have one reading only has one without a name.
+    """
+    names = dict.fromkeys(part.reading for part in parts if part.reading) or {"": None}
+    asked = {name: [part for part in parts if part.reading in ("", name)] for name in names}
+
+    def fit(name: str) -> tuple[int, float]:
+        return _ORDER.index(_verdict(asked[name])), -_good(asked[name]) / len(asked[name])
+
+    return {name: asked[name] for name in sorted(asked, key=fit)}
 
 
 def in_range(parts: Sequence[Part]) -> int:
-    """How many numbers surely lie in range."""
+    """How many numbers surely lie in range, under the reading that fits best."""
+    return _good(best(parts))
+
+
+_ORDER = [PAPER[each] for each in (Standing.INSIDE, Standing.OPEN, Standing.OUTSIDE)]
+
+
+def _verdict(parts: Sequence[Part]) -> str:
+    return PAPER[worst(Judgement(part.found, part.bounds).standing for part in parts)]
+
+
+def _good(parts: Sequence[Part]) -> int:
     return sum(part.verdict == "reproduced" for part in parts)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from forebay import _disk
-from forebay.judge import PAPER, STANDARD
+from forebay.judge import PAPER, STANDARD, Bounds
 from forebay.papers import fitted, library, verdicts
 from forebay.report import chart, markdown
 from forebay.report.page import Block, Bullets, Figure, Heading, Section, Table, Text
@@ -85,7 +84,7 @@ def short(found: Mapping[str, Any], fit: Mapping[str, Any] | None) -> Iterator[B
     yield from _head(found)
     rows = [[each["id"], each["verdict"], each["words"]] for each in found["hypotheses"]]
     ours = [_table(["hypothesis of ours", "verdict", "in words"], rows)] if rows else []
-    yield Section("What was found", [Text(found["found"]), *_summary(found, _id), *ours])
+    yield Section("What was found", [Text(found["found"]), *_summary(found, fit, _id), *ours])
     judged = (*found["claims"], *found["hypotheses"])
     why = [f"**{each['id']}:** {each['reason']}" for each in judged if each["reason"]]
     if why:
@@ -104,7 +103,7 @@ def blocks(found: Mapping[str, Any], fit: Mapping[str, Any] | None) -> Iterator[
     `fit` is what `forebay paper fit` found, if it was kept.
     """
     yield from _head(found)
-    opening = [Text(found["found"]), *_summary(found, _named), *_numbers(found)]
+    opening = [Text(found["found"]), *_summary(found, fit, _named), *_numbers(found)]
     yield Section("What was found", opening)
     if found["figures"]:
         yield Section(
@@ -158,10 +157,13 @@ def _claim(claim: Mapping[str, Any], words: str = "") -> Iterator[Block]:
     yield Heading(f"{claim['id']}: {claim['verdict']}")
     yield Text(words)
     own = [part for part in claim["parts"] if part["stated"] is None]
-    if own and claim["verdict"] == "reproduced":
+    if own and all(part["verdict"] == "reproduced" for part in own):
         yield Text(f"{_evidence(own)}.")
     elif own:
         yield Bullets(list(_parts(own, "expected" if words else "paper")))
+    if claim.get("theirs"):
+        yield Text("By the numbers that the paper itself gives:")
+        yield Bullets(list(_parts(claim["theirs"], "paper's words")))
     if claim["reason"]:
         yield Text(f"{'Why' if claim['verdict'] == 'differs' else 'Note'}: {claim['reason']}")
 
@@ -177,10 +179,13 @@ _OURS = (
 )
 _RULE = (
     "This section has the numbers that are not in the tables above, the range that the paper's "
-    "words allow, and the reason if a claim differs. A reproduced claim shows only the numbers "
-    "closest to the ends of their ranges. *Reproduced* means that the whole 95 % interval is in "
-    "the range, *differs* that it is outside, and *not testable* neither. A number without an "
-    "interval is a count over all runs, or a calculation."
+    "words allow, and the reason if a claim differs. *Reproduced* means that the whole 95 % "
+    "interval is in the range, *differs* that it is outside, and *not testable* neither. A number "
+    "without an interval is a count over all runs, or a calculation. A claim is *reproduced with* "
+    "something if it holds under one reading of the paper's words, or with another choice of what "
+    "they leave open; then its numbers are those of the page's choice. *Contradicted by the "
+    "paper's own numbers* means that the words do not hold for the numbers that the authors print "
+    "either."
 )
 
 
@@ -200,26 +205,9 @@ def _statement(found: Mapping[str, Any]) -> str:
 
 
 def _evidence(parts: Sequence[Mapping[str, Any]]) -> str:
-    """How many numbers lie in range, and those that come closest to not doing so."""
+    """A number, or how many of several lie in range."""
     good = sum(part["verdict"] == "reproduced" for part in parts)
-    told = "; ".join(map(_quoted, _closest(parts)))
-    # One number says the sentence itself.
-    return told if len(parts) == 1 else f"{good} of {len(parts)} numbers; closest: {told}"
-
-
-def _closest(parts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Of each unit, the number whose interval is nearest to what would not be allowed."""
-
-    def margin(part: Mapping[str, Any]) -> float:
-        low, high = part["allowed"]
-        if part["low"] is None:
-            return -math.inf
-        over = math.inf if low is None else float(part["low"] - low)
-        under = math.inf if high is None else float(high - part["high"])
-        return min(over, under)
-
-    units = dict.fromkeys(part["unit"] for part in parts)
-    return [min((p for p in parts if p["unit"] == unit), key=margin) for unit in units]
+    return _quoted(parts[0]) if len(parts) == 1 else f"{good} of {len(parts)} numbers"
 
 
 def _quoted(part: Mapping[str, Any]) -> str:
@@ -229,8 +217,10 @@ def _quoted(part: Mapping[str, Any]) -> str:
     return f"{part['what'].rstrip(':')}: {value}" + (f" ({span})" if span else "")
 
 
-def _summary(found: Mapping[str, Any], called: Callable[[Any], str]) -> Iterator[Block]:
-    """What the authors conclude, and the claims, each with its verdict."""
+def _summary(
+    found: Mapping[str, Any], fit: Mapping[str, Any] | None, called: Callable[[Any], str]
+) -> Iterator[Block]:
+    """What the authors conclude with its verdict, and the claims, each with its class."""
     if found["conclusions"]:
         holds = {PAPER[standing]: word for standing, word in STANDARD.items()}
         rows = [
@@ -239,14 +229,14 @@ def _summary(found: Mapping[str, Any], called: Callable[[Any], str]) -> Iterator
         ]
         yield _table(["what the authors conclude", "verdict", "numbers"], rows)
     rows = [
-        [called(claim), claim["verdict"], _inside(claim), claim["words"]]
+        [called(claim), verdicts.class_of(claim, fit).told(), _inside(claim), claim["words"]]
         for claim in found["claims"]
     ]
     if rows:
         plural = {"differs": "differ"}
         said = ", ".join(
-            f"{count} {verdict if count == 1 else plural.get(verdict, verdict)}"
-            for verdict, count in verdicts.counts(found["claims"]).items()
+            f"{count} {name if count == 1 else plural.get(name, name)}"
+            for name, count in verdicts.counts(found["claims"], fit).items()
             if count
         )
         yield Text(f"{len(rows)} claims: {said}.")
@@ -268,7 +258,8 @@ def _named(claim: Mapping[str, Any]) -> str:
 
 
 def _inside(claim: Mapping[str, Any]) -> str:
-    parts = claim["parts"]
+    reading = claim.get("reading", "")
+    parts = [each for each in claim["parts"] if each.get("reading", "") in ("", reading)]
     good = sum(part["verdict"] == "reproduced" for part in parts)
     return f"{good}/{len(parts)}" if parts else ""
 
@@ -284,26 +275,50 @@ def _numbers(found: Mapping[str, Any]) -> list[Block]:
         unit = f" {part['unit']}" if part["unit"] else ""
         paper = f"{cell(part['stated'])}{unit} ({_range(part['allowed'], '')})"
         row = [part["claim"], part["what"], paper, _measured(part), cell(part["referee"])]
-        rows.append([*row, part["verdict"] + _error(part)])
+        rows.append([*row, part["verdict"], _direction(part), _value(part)])
     head = [
         "claim",
         "number",
         "paper (allowed)",
         "ours, 95 %",
         "referee",
-        "verdict, relative error",
+        "verdict",
+        "direction",
+        "value",
     ]
-    told = f"Numbers that the paper states: {good} of {len(stated)} are in range."
+    told = f"Numbers that the paper states: {good} of {len(stated)} are in range. {_MARKS}"
     if all(part["referee"] is None for part in stated):
         at = head.index("referee")
         head, rows = head[:at] + head[at + 1 :], [row[:at] + row[at + 1 :] for row in rows]
     return [Text(told), _table(head, rows)]
 
 
-def _error(part: Mapping[str, Any]) -> str:
-    """How far ours is from the stated number, in percent of that."""
+_MARKS = (
+    "*Direction* says whether a comparison goes the way that the paper states. *Value* says "
+    "whether a number in our interval rounds to the one stated; if not, how far our mean is from "
+    "it."
+)
+
+
+def _direction(part: Mapping[str, Any]) -> str:
+    """Whether a comparison goes the way that the paper states; nothing for other numbers."""
+    middle = part.get("no_effect")
+    if middle is None or part["low"] is None or part["stated"] == middle:
+        return ""
+    side = -1 if part["stated"] < middle else 1
+    ends = sorted((side * (part["low"] - middle), side * (part["high"] - middle)))
+    return "same" if ends[0] > 0 else "opposite" if ends[1] < 0 else "open"
+
+
+def _value(part: Mapping[str, Any]) -> str:
+    """Whether our interval has a number that rounds to the one stated; if not, how far it is."""
     value, stated = part["value"], part["stated"]
-    return "" if value is None or not stated else f", {100 * (value - stated) / abs(stated):+.1f}%"
+    if value is None:
+        return ""
+    printed = Bounds.printed(repr(stated).removesuffix(".0"))
+    if part["low"] <= printed.high and part["high"] >= printed.low:
+        return "same"
+    return f"{100 * (value - stated) / abs(stated):+.1f} %" if stated else cell(value)
 
 
 def _made(found: Mapping[str, Any]) -> str:
@@ -342,7 +357,9 @@ def _parts(parts: Sequence[Mapping[str, Any]], whose: str) -> Iterator[str]:
         allowed = _range(part["allowed"], part["unit"])
         said = part["paper"]
         paper = said if said.endswith(allowed) else ": ".join(filter(None, (said, allowed)))
-        yield f"{_quoted(part)}; {whose}: {paper}. *{part['verdict'].capitalize()}*"
+        reading = f"{part['reading']}: " if part.get("reading") else ""
+        verdict = part["verdict"].capitalize()
+        yield f"{reading}{_quoted(part)}; {whose}: {paper}. *{verdict}*"
 
 
 def _measured(part: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from forebay.papers import drawn, library, tables
 from forebay.papers.claims import parts, told
 from forebay.papers.data import Data, NotRun
 from forebay.papers.files import ClaimTable, FigureTable, SectionTable, StatementTable
-from forebay.papers.judge import Part, verdict_of
+from forebay.papers.judge import Part, readings, verdict_of
 from forebay.papers.numbers import Sources
 from forebay.papers.paper import Asking, Paper
 from forebay.report.panel import plain
@@ -196,8 +196,9 @@ def _claim(
     with _named(f"claim {claim.id}"):
         found = [] if why else parts(sources, paper.numbers(claim))
         verdict = "not testable" if why else verdict_of(found)
+        theirs = [] if why else parts(sources, claim.theirs)
     reason = why
-    if not why and verdict != "reproduced":
+    if not why and (verdict != "reproduced" or _reading(found)):
         reason = _reason(claim, sources)
         if verdict == "not testable":
             reason = f"{UNDECIDED} {reason}".strip()
@@ -207,7 +208,15 @@ def _claim(
         "verdict": verdict,
         "reason": reason,
         "parts": [_part(part) for part in found],
+        **({"reading": reading} if (reading := _reading(found)) else {}),
+        **({"theirs": [_part(part) for part in theirs]} if theirs else {}),
     }
+
+
+def _reading(found: Sequence[Part]) -> str:
+    """The reading that fits best, if a claim does not have the same verdict under every one."""
+    asked = readings(found) if found else {}
+    return next(iter(asked)) if len({verdict_of(each) for each in asked.values()}) > 1 else ""
 
 
 def _reason(claim: ClaimTable, sources: Sources) -> str:
@@ -247,6 +256,8 @@ def _part(part: Part) -> dict[str, Any]:
         "stated": part.stated,
         "referee": part.referee,
         "verdict": part.verdict,
+        **({"reading": part.reading} if part.reading else {}),
+        **({} if part.no_effect is None else {"no_effect": part.no_effect}),
     }
 
 
