@@ -23,8 +23,9 @@ from forebay.judge import Bounds
 from forebay.papers import Part, exactly, library, page, record, run, studies
 from forebay.papers.data import Data
 from forebay.papers.intervals import surely
-from forebay.papers.judge import verdict_of
+from forebay.papers.judge import in_range, readings, verdict_of
 from forebay.papers.paper import load, texts
+from forebay.papers.verdicts import CONTRADICTED, WITH, Class, class_of, counts
 from forebay.report.table import cell
 from forebay.stats import Interval
 
@@ -78,6 +79,41 @@ def test_one_part_that_differs_decides() -> None:
     assert verdict_of([good, unknown, bad]) == "differs"
     with pytest.raises(ValueError, match="nothing was judged"):
         verdict_of([])
+
+
+def test_a_claim_has_the_verdict_of_the_reading_that_fits_best() -> None:
+    def part(found: float, reading: str = "") -> Part:
+        return Part("", "", exactly(found), Bounds(0, 2), reading=reading)
+
+    parts = [part(1), part(3, "as printed"), part(1, "exact"), part(4, "as drawn")]
+    assert verdict_of(parts) == "reproduced" and in_range(parts) == 2
+    assert list(readings(parts)) == ["exact", "as printed", "as drawn"]
+    assert verdict_of([part(3), *parts]) == "differs"
+    assert list(readings([part(1)])) == [""]
+
+
+def test_classes_of_claims() -> None:
+    good, bad = ({"id": "T-1", "verdict": verdict} for verdict in ("reproduced", "differs"))
+    assert class_of(good).told() == "reproduced"
+    assert class_of(good | {"reading": "as printed"}) == Class(WITH, 'the reading "as printed"')
+    assert class_of(bad | {"theirs": [good]}).told() == "differs"
+    contradicted = bad | {"theirs": [good, bad]}
+    assert class_of(contradicted).told() == "contradicted by the paper's own numbers"
+    tried = {"id": "T-1", "again": 1, "with": {"starts": "within 1 s"}}
+    best = {"changed": {"starts": "within 1 s", "clock": "10 ms"}, "claims": {"T-1": "differs"}}
+    fit = {"claims": [tried], "best": best}
+    assert class_of(contradicted, fit).told() == "reproduced with starts: within 1 s"
+    best["claims"] = {"T-1": "reproduced"}
+    assert class_of(bad, fit).choice == "starts: within 1 s; clock: 10 ms"
+    tried["again"] = 0
+    assert class_of(bad, fit).told() == "differs"
+    assert counts([good, contradicted, bad], fit) == {
+        "reproduced": 1,
+        WITH: 0,
+        CONTRADICTED: 1,
+        "differs": 1,
+        "not testable": 0,
+    }
 
 
 def test_a_count_of_differences_shows_what_is_undecided() -> None:
