@@ -165,7 +165,7 @@ def test_a_run_judges_draws_and_writes_its_page() -> None:
     assert "| Codel shortens queues. | holds |" in begins
     assert "| Codel lengthens queues. | does not hold |" in begins
     assert "Numbers that the paper states: 1 of 1 are in range." in begins
-    assert "| T-3 | 2 + 2 | 5 (3 to 5) | 4 | 4.5 | reproduced, -20.0% |" in begins
+    assert "| T-3 | 2 + 2 | 5 (3 to 5) | 4 | 4.5 | reproduced |  | -20.0 % |" in begins
     assert "| [T-3](#t-3-reproduced) | reproduced | 2/2 | a sum |" in begins
     # A hypothesis of ours is judged, and not among the claims.
     assert [each["verdict"] for each in found["hypotheses"]] == ["reproduced"]

@@ -314,7 +314,8 @@ def _print(found: Mapping[str, Any]) -> None:
             table.add_row(what, escape(part["paper"]), ours, between(part), part["verdict"])
         console.print(table)
     console.print()
-    counts = ", ".join(f"{count} {name}" for name, count in verdicts.counts(judged).items())
+    classes = verdicts.counts(judged).items()
+    counts = ", ".join(f"{count} {name}" for name, count in classes if count)
     if not judged:
         counts = "No claim is judged by these runs"
     console.print(f"{counts}; {found['cpu_seconds']:.0f} s of processor time.")
