@@ -236,6 +236,23 @@ def test_faults_in_other_processes_are_told(monkeypatch: pytest.MonkeyPatch) -> 
             forebay.run(here)
 
 
+@pytest.mark.parametrize("function", ["exit", "quick_exit"])
+@pytest.mark.parametrize("place", ["enqueue", "loading"])
+def test_a_class_that_ends_the_process_is_named(place: str, function: str, tmp_path: Path) -> None:
+    ends = f"ctypes.CDLL(None).{function}(0)"
+    before, inside = (ends, "pass") if place == "loading" else ("", ends)
+    (tmp_path / "ends.py").write_text(
+        f"import ctypes\nimport forebay\n{before}\n\n\nclass Ends(forebay.Discipline):\n"
+        f'    """Ends."""\n\n    def enqueue(self, packet, now):\n        {inside}\n\n'
+        "    def dequeue(self, now):\n        return None\n"
+    )
+    whole = {**document("ends"), "plugins": ["ends.py"]}
+    (tmp_path / "scenario.json").write_text(json.dumps(whole))
+    words = [sys.executable, "-m", "forebay", "run", "scenario.json"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and f"its {place} ended the process" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize(
     ("place", "fault", "said"),
     [

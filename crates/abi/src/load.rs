@@ -1,6 +1,5 @@
 //! Shared libraries, which are loaded once and stay loaded.
 
-use crate::exit;
 use crate::import::import;
 use crate::interface::{ForebayDiscipline, ForebayPlugin};
 use crate::watch::{Calls, Function};
@@ -55,7 +54,6 @@ pub fn load(path: &Path) -> Result<Plugin, String> {
         None => {}
     }
     let content = file::read(&whole, LARGEST).map_err(|error| refuse(file::words(&error)))?;
-    exit::guard();
     let calls = Calls::of(&format!("plug-in {}", path.display()).into());
     let kinds = calls.during(Function::Load, || open(&whole, &path.display().to_string()));
     let kinds = kinds.map_err(refuse)?;

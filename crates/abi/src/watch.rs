@@ -4,6 +4,7 @@
 //! thread checks from time to time whether the same call is still in progress. Its own thread knows
 //! which call it is in, for the case that the plug-in ends the process.
 
+use crate::exit;
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -67,6 +68,7 @@ pub struct Calls {
 impl Calls {
     /// The calls of a part of `who`, for the watch that this thread has started.
     pub fn of(who: &Arc<str>) -> Arc<Self> {
+        exit::guard();
         let calls = Arc::new(Calls {
             who: Arc::clone(who),
             state: AtomicU64::new(0),

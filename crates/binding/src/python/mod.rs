@@ -25,7 +25,7 @@ pub use view::{Fifo, View};
 use class::Class;
 use control::Control;
 use discipline::Queue;
-use forebay::Foreign;
+use forebay::{Calls, Foreign, Function};
 use forebay_core::{Conduct, ConfigError, Discipline, Entry, Family, Recipe, Setting};
 use forebay_sim::traffic::{BuildSite, Generator};
 use forebay_sim::{Nameable, Registry};
@@ -54,7 +54,10 @@ pub fn is_one(path: &str) -> bool {
 pub fn join(registry: &mut Registry, path: &str, base: &Path) -> Result<String, String> {
     Python::attach(|py| {
         let refuse = |error: PyErr| format!("plug-in {path}: {}", error.value(py));
-        let found = words::home(py).and_then(|home| home.call_method1("load", (path, base)));
+        let calls = Calls::of(&format!("plug-in {path}").into());
+        let found = calls.during(Function::Load, || {
+            words::home(py).and_then(|home| home.call_method1("load", (path, base)))
+        });
         let (sha256, classes): (String, Vec<Bound<'_, PyAny>>) =
             found.and_then(|found| found.extract()).map_err(refuse)?;
         for kind in &classes {
