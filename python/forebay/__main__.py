@@ -7,6 +7,7 @@ if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     # While modules are read, Ctrl-C ends the process as it ends any program: without a traceback.
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
+import io
 import signal
 
 from forebay._limits import bad_threads, too_little_memory
@@ -19,6 +20,11 @@ from forebay._cli import app
 from forebay._cli.console import INTERRUPTED, READER_GONE, flushed
 
 __all__ = ["main"]
+
+for _stream in (sys.stdout, sys.stderr):
+    if isinstance(_stream, io.TextIOWrapper) and _stream.errors == "strict":
+        # A terminal that is not UTF-8 shows "?" for what it lacks.
+        _stream.reconfigure(errors="replace")
 
 
 def main() -> None:

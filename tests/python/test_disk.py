@@ -19,6 +19,7 @@ from forebay import _disk, sweep, topology
 from forebay._cli import app
 from forebay._engine import ScenarioError
 from forebay._runs.journal import Journal, read_journal
+from forebay.sweep.layout import readable
 from forebay.topology import network
 from small_study import BASE, RATE, study
 
@@ -310,6 +311,39 @@ def test_what_is_not_utf_8_is_said(folder: Path) -> None:
         assert done.returncode == 2, done.stderr
         assert b"UTF-8" in done.stderr and b"Traceback" not in done.stderr
     assert not [each for each in folder.iterdir() if each.name.startswith("out")]
+
+
+@pytest.mark.parametrize("content", ["null", "[]", "3", '"x"', "true"])
+@pytest.mark.parametrize("command", ["run", "sweep", "check"])
+def test_a_file_that_is_no_table_is_said(command: str, content: str, folder: Path) -> None:
+    (folder / "odd.json").write_text(content)
+    done = CliRunner().invoke(app, [command, str(folder / "odd.json")])
+    assert done.exit_code == 2 and "odd.json: must be a table of fields" in done.stderr
+
+
+def test_letters_that_the_terminal_lacks_are_replaced(folder: Path) -> None:
+    words = ["compare", "base.toml", "--disciplines", "fifo,codel", "-r", "2"]
+    done = subprocess.run(
+        [*FOREBAY, *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0 and "Mean ? 95 %" in done.stdout, done.stderr
+
+
+def test_an_error_of_polars_names_the_file_and_the_remedy(tmp_path: Path) -> None:
+    part = tmp_path / "part.parquet"
+    part.touch()
+    with pytest.raises(OSError, match="no space is left") as refused, readable(part):
+        raise OSError("write failed: os error 28")
+    assert refused.value.errno == errno.ENOSPC and str(part) in str(refused.value)
+    with pytest.raises(OSError) as unknown, readable(part):
+        raise OSError("polars says nothing more")
+    assert unknown.value.errno == errno.EIO and str(part) in str(unknown.value)
+    with pytest.raises(FileNotFoundError), readable(part):
+        raise FileNotFoundError(part)
 
 
 def test_a_full_standard_output_is_said(folder: Path) -> None:

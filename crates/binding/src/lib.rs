@@ -116,6 +116,9 @@ fn load(path: &str) -> PyResult<String> {
     let is_json = Path::new(path).extension().is_some_and(|extension| extension == "json");
     let tree = if is_json { scenario::parse_json(&text) } else { scenario::parse(&text) };
     let tree = tree.map_err(|error| refuse(error.to_string()))?;
+    if !tree.is_object() {
+        return Err(refuse(r#"must be a table of fields, such as {"duration": "10s"}"#.into()));
+    }
     Ok(tree.to_string())
 }
 
