@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -243,6 +244,13 @@ def made(folder: Path, claims: str = CLAIMS, more: str = "", **calls: Any) -> Pa
         call.__module__ = module.__name__
         setattr(module, name, call)
     return read(folder, module)
+
+
+def test_a_damaged_table_is_named(tmp_path: Path) -> None:
+    made(tmp_path)
+    (tmp_path / "table.csv").write_bytes(b"mbps,here\n1,2,3,4\n")
+    with pytest.raises(ScenarioError, match=re.escape(f"{tmp_path / 'table.csv'}: ")):
+        read(tmp_path, ModuleType("toy_measures"))
 
 
 def shown(_: Sources, queue: str) -> bool:
