@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -425,15 +425,3 @@ def histogram(
     if stated:
         bars.append(Series("stated", names, [stated.get(name) for name in names], style="bars"))
     return [Panel(title, change, "runs, %", bars)]
-
-
-def one_of_ten(point: Mapping[str, Any]) -> dict[str, Any]:
-    """As many flows as there are calls at a point, one of ten a call."""
-    if point["title"] != "as many":
-        return {}
-    calls = max(1, point["traffic.calls.flows"] // 10)
-    flows = {
-        "traffic.ftp.flows": point["traffic.calls.flows"] - calls,
-        "traffic.calls.flows": calls,
-    }
-    return {"title": "as many, one of ten", **flows}
