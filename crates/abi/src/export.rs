@@ -3,9 +3,9 @@
 
 use crate::convert::{c_string, from_c, give, number, text, to_c, write};
 use crate::interface::*;
-use forebay_core::{ConfigError, Registry};
 use forebay_core::{
-    Context, Discipline, DropReason, Entry, Packet, Rate, Rng, Setting, Sink, Time, Verdict, Wake,
+    ConfigError, Context, Discipline, DropReason, Entry, Packet, Rate, Registry, Rng, Setting,
+    Sink, Time, Verdict, Wake,
 };
 use schemars::SchemaGenerator;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use crate::convert::{c_string, text};
 use crate::export::Exports;
 use crate::interface::ForebayDiscipline;
-use forebay_core::{Conduct, ConfigError, Discipline, DropReason, Entry, Recipe, Setting};
+use forebay_core::{Conduct, ConfigError, Discipline, DropReason, Entry, Recipe, Setting, forward};
 use forebay_disciplines::Disciplines;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
@@ -18,12 +18,9 @@ impl Recipe<dyn Discipline> for Combination {
         json_schema!({ "type": "object", "required": ["classify", "admit", "schedule"] })
     }
 
-    fn effective(&self, block: &Value, setting: &Setting) -> Result<Value, ConfigError> {
-        self.0.effective(block, setting)
-    }
-
-    fn build(&self, block: &Value, setting: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
-        self.0.build(block, setting)
+    forward! { self.0;
+        fn effective(&self, block: &Value, setting: &Setting) -> Result<Value, ConfigError>;
+        fn build(&self, block: &Value, setting: &Setting) -> Result<Box<dyn Discipline>, ConfigError>;
     }
 }
 

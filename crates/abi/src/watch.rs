@@ -5,51 +5,35 @@
 //! which call it is in, for the case that the plug-in ends the process.
 
 use crate::exit;
+use forebay_core::named_enum;
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 
-/// A function of a plug-in: of a queue, a congestion control or a source.
-#[derive(Debug, Clone, Copy)]
-#[repr(u64)]
-#[expect(missing_docs, reason = "their names are what they are called")]
-pub enum Function {
-    Create = 1,
-    Effective,
-    Enqueue,
-    Dequeue,
-    Wake,
-    Backlog,
-    SetLinkRate,
-    Probe,
-    OnAck,
-    OnCongestion,
-    OnRestart,
-    PacingRate,
-    Next,
-    Load,
+named_enum! {
+    /// A function of a plug-in: of a queue, a congestion control or a source.
+    #[derive(Debug, Clone, Copy)]
+    #[expect(missing_docs, reason = "their names are what they are called")]
+    pub enum Function {
+        Create = "create",
+        Effective = "effective",
+        Enqueue = "enqueue",
+        Dequeue = "dequeue",
+        Wake = "wake",
+        Backlog = "backlog",
+        SetLinkRate = "set_link_rate",
+        Probe = "probe",
+        OnAck = "on_ack",
+        OnCongestion = "on_congestion",
+        OnRestart = "on_restart",
+        PacingRate = "pacing_rate",
+        Next = "next",
+        Load = "loading",
+    }
 }
 
-/// Names of the functions, by their numbers.
-const NAMES: [&str; 15] = [
-    "",
-    "create",
-    "effective",
-    "enqueue",
-    "dequeue",
-    "wake",
-    "backlog",
-    "set_link_rate",
-    "probe",
-    "on_ack",
-    "on_congestion",
-    "on_restart",
-    "pacing_rate",
-    "next",
-    "loading",
-];
-/// The part of [`Calls::state`] that is the function.
+/// The part of [`Calls::state`] that is the function: its place in [`Function::ALL`], and one.
 const FUNCTION: u64 = 0xf;
 
 /// The calls of one queue, or of another part.
@@ -92,7 +76,7 @@ impl Calls {
     pub fn during<T>(&self, function: Function, act: impl FnOnce() -> T) -> T {
         let number = self.state.load(Relaxed) + FUNCTION + 1;
         UNDER_WAY.with(|under_way| {
-            self.state.store(number | function as u64, Relaxed);
+            self.state.store(number | (function as u64 + 1), Relaxed);
             let before = under_way.replace(self);
             let answer = act();
             under_way.set(before);
@@ -101,9 +85,10 @@ impl Calls {
         })
     }
 
-    /// The function in progress as `state` says; empty between calls.
-    fn function(state: u64) -> &'static str {
-        NAMES[(state & FUNCTION) as usize]
+    /// The function in progress as `state` says, if it is not between calls.
+    fn function(state: u64) -> Option<&'static str> {
+        let place = (state & FUNCTION).checked_sub(1)?;
+        Some(Function::ALL[place as usize].name())
     }
 
     /// The function that has been in progress for exactly `looks` checks, if there is one.
@@ -111,8 +96,7 @@ impl Calls {
         let state = self.state.load(Relaxed);
         let mut seen = self.seen.lock().expect("nothing panics while it is held");
         *seen = if seen.0 == state { (state, seen.1.saturating_add(1)) } else { (state, 0) };
-        let function = Self::function(state);
-        (seen.1 == looks && !function.is_empty()).then_some(function)
+        Self::function(state).filter(|_| seen.1 == looks)
     }
 }
 
@@ -127,7 +111,8 @@ thread_local! {
 pub fn under_way() -> Option<String> {
     // SAFETY: the calls are borrowed as long as one of them is in progress.
     let calls = unsafe { UNDER_WAY.get().as_ref() }?;
-    Some(format!("{}: its {}", calls.who, Calls::function(calls.state.load(Relaxed))))
+    let function = Calls::function(calls.state.load(Relaxed))?;
+    Some(format!("{}: its {function}", calls.who))
 }
 
 /// The queues of plug-ins that one thread makes, watched from another thread.

@@ -147,6 +147,16 @@ pub fn above_zero<T: Amount>(path: &str, value: T) -> Result<(), ConfigError> {
     })
 }
 
+/// Checks that the share `value` of the field at `path` is above 0 and at most 1.
+///
+/// # Errors
+/// Returns `path`, if it is not.
+pub fn positive_share(path: &str, value: f64) -> Result<(), ConfigError> {
+    require(value > 0.0 && value <= 1.0, path, || {
+        format!("must be above 0 and at most 1, got {value}")
+    })
+}
+
 /// Checks that `value` of the field at `path` is within `range`.
 ///
 /// # Errors

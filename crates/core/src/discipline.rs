@@ -1,48 +1,26 @@
 //! The contract between a queue discipline and its caller, which has the clock.
 
 use crate::tcp::Tcp;
-use crate::{Duration, Ecn, Packet, Rate, Rng, Time};
+use crate::{Duration, Ecn, Packet, Rate, Rng, Time, named_enum};
 use std::any::Any;
 
-/// The reason for a drop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum DropReason {
-    /// The buffer had no room.
-    Overflow,
-    /// An active queue management algorithm signalled congestion.
-    Aqm,
-    /// Refused by a threshold that protects higher precedence (CQ-AQM).
-    Preempted,
-    /// Refused by a congestion policer (CP-AQM).
-    Policed,
-    /// Pushed out of the queue in favour of another packet (drop-from-queue).
-    PushedOut,
-    /// A pure acknowledgment that later ones in the queue make redundant (CAKE's ACK filter).
-    RedundantAck,
-}
-
-impl DropReason {
-    /// Every reason, in order.
-    pub const ALL: [DropReason; 6] = [
-        DropReason::Overflow,
-        DropReason::Aqm,
-        DropReason::Preempted,
-        DropReason::Policed,
-        DropReason::PushedOut,
-        DropReason::RedundantAck,
-    ];
-
-    /// Name in summaries.
-    pub fn name(self) -> &'static str {
-        match self {
-            DropReason::Overflow => "overflow",
-            DropReason::Aqm => "aqm",
-            DropReason::Preempted => "preempted",
-            DropReason::Policed => "policed",
-            DropReason::PushedOut => "pushed_out",
-            DropReason::RedundantAck => "redundant_ack",
-        }
+named_enum! {
+    /// The reason for a drop. Its name is that in summaries.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[repr(u8)]
+    pub enum DropReason {
+        /// The buffer had no room.
+        Overflow = "overflow",
+        /// An active queue management algorithm signalled congestion.
+        Aqm = "aqm",
+        /// Refused by a threshold that protects higher precedence (CQ-AQM).
+        Preempted = "preempted",
+        /// Refused by a congestion policer (CP-AQM).
+        Policed = "policed",
+        /// Pushed out of the queue in favour of another packet (drop-from-queue).
+        PushedOut = "pushed_out",
+        /// A pure acknowledgment that later ones in the queue make redundant (CAKE's ACK filter).
+        RedundantAck = "redundant_ack",
     }
 }
 

@@ -1,6 +1,6 @@
 //! The three questions as traits.
 
-use forebay_core::{Bank, Context, Discipline, DropReason, Packet, QueueId, Rate, Time};
+use forebay_core::{Bank, Context, Discipline, DropReason, Packet, QueueId, Rate, Time, forward};
 use std::any::Any;
 
 /// Answers which queue a packet joins.
@@ -120,77 +120,49 @@ pub trait Schedule: Any + Send {
 }
 
 impl Classify for Box<dyn Classify> {
-    fn looks_at_queues(&self) -> bool {
-        (**self).looks_at_queues()
+    forward! { (**self);
+        fn queues(&self) -> usize;
+        fn mark(&self, packet: &mut Packet);
+        fn looks_at_queues(&self) -> bool;
+        fn classify(&mut self, packet: &Packet, bank: &Bank, cx: &mut Context) -> QueueId;
+        fn passes(&self, packet: &Packet) -> bool;
+        fn set_link_rate(&mut self, rate: Rate);
+        fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64));
     }
-    fn mark(&self, packet: &mut Packet) {
-        (**self).mark(packet);
-    }
-    fn queues(&self) -> usize {
-        (**self).queues()
-    }
-    fn classify(&mut self, packet: &Packet, bank: &Bank, cx: &mut Context) -> QueueId {
-        (**self).classify(packet, bank, cx)
-    }
-    fn passes(&self, packet: &Packet) -> bool {
-        (**self).passes(packet)
-    }
-    fn set_link_rate(&mut self, rate: Rate) {
-        (**self).set_link_rate(rate);
-    }
+
     fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
         fresh.downcast_mut::<Self>().is_some_and(|fresh| (**self).retune(now, &mut **fresh))
-    }
-    fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
-        (**self).probe(now, bank, out);
     }
 }
 
 impl Admit for Box<dyn Admit> {
-    fn bank(&self, queues: usize) -> Bank {
-        (**self).bank(queues)
+    forward! { (**self);
+        fn bank(&self, queues: usize) -> Bank;
+        fn arrive(
+            &mut self,
+            queue: QueueId,
+            packet: &mut Packet,
+            bank: &mut Bank,
+            cx: &mut Context
+        ) -> Result<(), DropReason>;
+        fn joined(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context);
+        fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet>;
+        fn passes(&self, packet: &Packet) -> bool;
+        fn set_link_rate(&mut self, now: Time, rate: Rate);
+        fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64));
     }
-    fn arrive(
-        &mut self,
-        queue: QueueId,
-        packet: &mut Packet,
-        bank: &mut Bank,
-        cx: &mut Context,
-    ) -> Result<(), DropReason> {
-        (**self).arrive(queue, packet, bank, cx)
-    }
-    fn joined(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) {
-        (**self).joined(queue, bank, cx);
-    }
-    fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
-        (**self).depart(queue, bank, cx)
-    }
-    fn passes(&self, packet: &Packet) -> bool {
-        (**self).passes(packet)
-    }
-    fn set_link_rate(&mut self, now: Time, rate: Rate) {
-        (**self).set_link_rate(now, rate);
-    }
+
     fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
         fresh.downcast_mut::<Self>().is_some_and(|fresh| (**self).retune(now, &mut **fresh))
-    }
-    fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
-        (**self).probe(now, bank, out);
     }
 }
 
 impl Schedule for Box<dyn Schedule> {
-    fn joined(&mut self, queue: QueueId, bank: &Bank) {
-        (**self).joined(queue, bank);
-    }
-    fn next(&mut self, bank: &Bank) -> Option<QueueId> {
-        (**self).next(bank)
-    }
-    fn served(&mut self, queue: QueueId, len: u32, bank: &Bank) {
-        (**self).served(queue, len, bank);
-    }
-    fn passes(&self) -> bool {
-        (**self).passes()
+    forward! { (**self);
+        fn joined(&mut self, queue: QueueId, bank: &Bank);
+        fn next(&mut self, bank: &Bank) -> Option<QueueId>;
+        fn served(&mut self, queue: QueueId, len: u32, bank: &Bank);
+        fn passes(&self) -> bool;
     }
 
     fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {

@@ -2,32 +2,23 @@
 
 use crate::ReceiveWindow;
 use forebay_core::config::require;
-use forebay_core::{Bytes, ConfigError, Duration, params};
+use forebay_core::{Bytes, ConfigError, Duration, named_enum, params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How losses are found and repaired.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
-#[serde(rename_all = "kebab-case")]
-pub enum LossRecovery {
-    /// Fast retransmit and fast recovery, which the first new acknowledgment ends (RFC 5681).
-    Reno,
-    /// One loss a round trip is repaired by partial acknowledgments (RFC 6582).
-    NewReno,
-    /// Selective acknowledgments (RFC 2018, RFC 6675).
-    #[default]
-    Sack,
-}
-
-impl LossRecovery {
-    /// The name in a configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            LossRecovery::Reno => "reno",
-            LossRecovery::NewReno => "new-reno",
-            LossRecovery::Sack => "sack",
-        }
+named_enum! {
+    /// How losses are found and repaired. Its name is that in a configuration.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum LossRecovery {
+        /// Fast retransmit and fast recovery, which the first new acknowledgment ends (RFC 5681).
+        Reno = "reno",
+        /// One loss a round trip is repaired by partial acknowledgments (RFC 6582).
+        NewReno = "new-reno",
+        /// Selective acknowledgments (RFC 2018, RFC 6675).
+        #[default]
+        Sack = "sack",
     }
 }
 

@@ -11,7 +11,9 @@
 //! Cost: one subtraction and one comparison per packet.
 
 use crate::Admit;
-use forebay_core::{Bank, Context, DropReason, Duration, Packet, QueueId, Rate, Time, params};
+use forebay_core::{
+    Bank, Context, DropReason, Duration, Packet, QueueId, Rate, Time, forward, params,
+};
 use std::any::Any;
 
 params! {
@@ -39,24 +41,18 @@ impl<A: Admit> CeThreshold<A> {
 }
 
 impl<A: Admit + 'static> Admit for CeThreshold<A> {
-    fn bank(&self, queues: usize) -> Bank {
-        self.inner.bank(queues)
-    }
-
-    #[inline]
-    fn arrive(
-        &mut self,
-        queue: QueueId,
-        packet: &mut Packet,
-        bank: &mut Bank,
-        cx: &mut Context,
-    ) -> Result<(), DropReason> {
-        self.inner.arrive(queue, packet, bank, cx)
-    }
-
-    #[inline]
-    fn joined(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) {
-        self.inner.joined(queue, bank, cx);
+    forward! { self.inner;
+        fn bank(&self, queues: usize) -> Bank;
+        fn arrive(
+            &mut self,
+            queue: QueueId,
+            packet: &mut Packet,
+            bank: &mut Bank,
+            cx: &mut Context
+        ) -> Result<(), DropReason>;
+        fn joined(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context);
+        fn set_link_rate(&mut self, now: Time, rate: Rate);
+        fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64));
     }
 
     #[inline]
@@ -67,14 +63,6 @@ impl<A: Admit + 'static> Admit for CeThreshold<A> {
             cx.mark(&mut packet);
         }
         Some(packet)
-    }
-
-    fn set_link_rate(&mut self, now: Time, rate: Rate) {
-        self.inner.set_link_rate(now, rate);
-    }
-
-    fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {
-        self.inner.probe(now, bank, out);
     }
 
     fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {

@@ -31,7 +31,7 @@
 //!
 //! Cost: two comparisons below min_th; one division and one random number above.
 
-use forebay_core::config::require;
+use forebay_core::config::{positive_share, require};
 use forebay_core::{ConfigError, Limit, Rng};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -119,9 +119,7 @@ impl Curve {
         require(low < high, "max_th", || {
             format!("must be above min_th (\"{min_th}\"), got \"{max_th}\"")
         })?;
-        require(max_p > 0.0 && max_p <= 1.0, "max_p", || {
-            format!("must be above 0 and at most 1, got {max_p}")
-        })?;
+        positive_share("max_p", max_p)?;
         let curve = Curve { min_th: low, max_th: high, max_p, gentle, ..Curve::NEVER };
         Ok((curve, measure))
     }

@@ -13,7 +13,7 @@
 use crate::Admit;
 use forebay_core::config::above_zero;
 use forebay_core::{
-    Bank, ConfigError, Context, DropReason, Limit, Packet, QueueId, Rate, Time, params,
+    Bank, ConfigError, Context, DropReason, Limit, Packet, QueueId, Rate, Time, forward, params,
 };
 use std::any::Any;
 
@@ -65,19 +65,17 @@ fn drop_from_fattest(bank: &mut Bank, cx: &mut Context) {
 }
 
 impl<A: Admit + 'static> Admit for FattestDrop<A> {
-    fn bank(&self, queues: usize) -> Bank {
-        self.inner.bank(queues)
-    }
-
-    #[inline]
-    fn arrive(
-        &mut self,
-        queue: QueueId,
-        packet: &mut Packet,
-        bank: &mut Bank,
-        cx: &mut Context,
-    ) -> Result<(), DropReason> {
-        self.inner.arrive(queue, packet, bank, cx)
+    forward! { self.inner;
+        fn bank(&self, queues: usize) -> Bank;
+        fn arrive(
+            &mut self,
+            queue: QueueId,
+            packet: &mut Packet,
+            bank: &mut Bank,
+            cx: &mut Context
+        ) -> Result<(), DropReason>;
+        fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet>;
+        fn set_link_rate(&mut self, now: Time, rate: Rate);
     }
 
     #[inline]
@@ -86,15 +84,6 @@ impl<A: Admit + 'static> Admit for FattestDrop<A> {
         while self.is_over(bank) {
             drop_from_fattest(bank, cx);
         }
-    }
-
-    #[inline]
-    fn depart(&mut self, queue: QueueId, bank: &mut Bank, cx: &mut Context) -> Option<Packet> {
-        self.inner.depart(queue, bank, cx)
-    }
-
-    fn set_link_rate(&mut self, now: Time, rate: Rate) {
-        self.inner.set_link_rate(now, rate);
     }
 
     fn probe(&self, now: Time, bank: &Bank, out: &mut dyn FnMut(&'static str, f64)) {

@@ -37,7 +37,7 @@
 use super::average::{Average, Idle, Pace};
 use super::curve::{Curve, Gaps, Measure, Signal, Spacing};
 use crate::Admit;
-use forebay_core::config::{above_zero, require};
+use forebay_core::config::{above_zero, positive_share, require};
 use forebay_core::{
     Bank, Bytes, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Rate,
     Setting, Time, params,
@@ -176,13 +176,6 @@ fn automatic(target: Duration, mean_packet: Bytes, setting: &Setting) -> (Limit,
     (Limit::Packets((packets as u32).max(5)), 1.0 - libm::exp(-1.0 / capacity))
 }
 
-/// Checks the weight of an average.
-pub(super) fn require_weight(weight: f64) -> Result<(), ConfigError> {
-    require(weight > 0.0 && weight <= 1.0, "weight", || {
-        format!("must be above 0 and at most 1, got {weight}")
-    })
-}
-
 impl Named for Red {
     type Family = dyn Admit;
     const NAME: &'static str = "red";
@@ -219,7 +212,7 @@ impl Named for Red {
         let weight = params.weight.unwrap_or(WEIGHT);
         let (curve, measure) = Curve::new(min_th, max_th, params.max_p, params.gentle)?;
         let curve = curve.with_rules(params.wait, params.spare_first).with_gaps(params.gaps);
-        require_weight(weight)?;
+        positive_share("weight", weight)?;
         above_zero("mean_packet", params.mean_packet)?;
         require(!(params.wait && params.gaps == Gaps::Linux), "gaps", || {
             "must be \"paper\" with wait, got \"linux\"".into()

@@ -37,7 +37,7 @@
 use super::flow_meter::FlowMeter;
 use super::service_share::{Count, ServiceShare, Window};
 use crate::Classify;
-use forebay_core::config::{above_zero, require, within};
+use forebay_core::config::{above_zero, positive_share, require, within};
 use forebay_core::{
     Bank, Bytes, Conduct, ConfigError, Context, Duration, Named, Packet, PacketKind, QueueId, Rate,
     Setting, Time, params,
@@ -123,10 +123,7 @@ impl Ncq {
     pub fn new(params: &NcqParams) -> Result<Self, ConfigError> {
         within("ncqthresh", params.ncqthresh, 0.0..=1.0)?;
         above_zero("length", params.length)?;
-        let impact = params.impact.unwrap_or(1.0);
-        require(impact > 0.0 && impact <= 1.0, "impact", || {
-            format!("must be above 0 and at most 1, got {impact}")
-        })?;
+        positive_share("impact", params.impact.unwrap_or(1.0))?;
         if let Window::Decaying(span) | Window::Sliding(span) = params.window {
             let message = || "must be above 0, such as \"10s\"".into();
             require(span > Duration::ZERO, "window", message)?;

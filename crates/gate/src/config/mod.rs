@@ -8,7 +8,7 @@ pub use values::{Interface, Other, Ports, Protocol};
 
 use crate::plugins::Parts;
 use crate::text;
-use forebay_core::config::{one, read, require};
+use forebay_core::config::{one, read, require, within};
 use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Overhead, Rate, Setting, file};
 use forebay_middlebox::Middlebox;
 use forebay_shaper::link::check_mtu;
@@ -283,17 +283,14 @@ impl Config {
             })?;
         }
         require(inside != outside, "io.outside", || "must differ from `inside`".into())?;
-        require((256..=MOST_BUFFERS).contains(buffers), "io.buffers", || {
-            format!("must be 256 to {MOST_BUFFERS}, got {buffers}")
-        })?;
-        check_drop_precedence(self.fallback.drop_precedence)
-            .map_err(|error| error.within("default"))?;
+        within("io.buffers", *buffers, 256..=MOST_BUFFERS)?;
+        within("default.drop_precedence", self.fallback.drop_precedence, 0..=7)?;
         require(self.rule.len() <= MOST_RULES, "rule", || {
             format!("at most {MOST_RULES} rules, got {}", self.rule.len())
         })?;
         for (index, rule) in self.rule.iter().enumerate() {
             let place = |error: ConfigError| error.within(&format!("rule[{index}]"));
-            check_drop_precedence(rule.drop_precedence).map_err(place)?;
+            within("drop_precedence", rule.drop_precedence, 0..=7).map_err(place)?;
             let is_new = self.rule[..index].iter().all(|other| other.name != rule.name);
             require(is_new, "name", || format!("two rules are called \"{}\"", rule.name))
                 .map_err(place)?;
@@ -330,10 +327,6 @@ impl Config {
         let reverse = self.link.reverse.as_ref().map_or(0, |reverse| reverse.mtu.0);
         self.link.mtu.0.max(reverse) as u32
     }
-}
-
-fn check_drop_precedence(value: u8) -> Result<(), ConfigError> {
-    require(value < 8, "drop_precedence", || format!("must be 0 to 7, got {value}"))
 }
 
 impl Link {

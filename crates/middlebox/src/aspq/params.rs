@@ -1,7 +1,7 @@
 //! The controller's parameters.
 
 use super::{Priority, STEPS};
-use forebay_core::config::require;
+use forebay_core::config::{require, within};
 use forebay_core::{ConfigError, Duration, params};
 
 params! {
@@ -42,9 +42,7 @@ impl Params {
     /// Names the first field out of its range, and the range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.priority.validate().map_err(|error| error.within("priority"))?;
-        require((1..=10_000_000).contains(&self.max_flows), "max_flows", || {
-            format!("must be 1 to 10000000, got {}", self.max_flows)
-        })?;
+        within("max_flows", self.max_flows, 1..=10_000_000)?;
         let positive = |field, span: Option<Duration>| {
             require(span != Some(Duration::ZERO), field, || "must be greater than 0".into())
         };

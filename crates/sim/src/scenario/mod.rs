@@ -28,7 +28,7 @@ use crate::Registry;
 use crate::traffic::{BuildSite, Codec, Generator, Transport};
 use crate::wireless::{Site, WirelessTable};
 use change::Dated;
-use forebay_core::config::{read, require, unknown};
+use forebay_core::config::{read, require, unknown, within};
 use forebay_core::{ConfigError, Duration, Entry};
 use forebay_tcp::Config as TcpConfig;
 use grammar::{LinkTable, TRAFFIC_FIELDS};
@@ -403,9 +403,7 @@ impl Traffic {
         if table.from.is_none() && table.to.is_none() {
             table.direction.get_or_insert_default();
         }
-        require((1..=10_000_000).contains(&table.flows), "flows", || {
-            format!("must be 1 to 10000000, got {}", table.flows)
-        })?;
+        within("flows", table.flows, 1..=10_000_000)?;
         require(table.drop_precedence < 8, "drop_precedence", || "must be 0 to 7".into())?;
         let source = registry.sources.find(&table.kind)?.clone();
         let own = table.ecn.is_some() && source.facts.transport == Transport::Tcp;

@@ -3,7 +3,7 @@
 use super::grammar::AccessTable;
 use super::link::{DirectedLink, directions};
 use forebay_core::ConfigError;
-use forebay_core::config::{read, require};
+use forebay_core::config::{read, require, within};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -47,9 +47,7 @@ impl Row {
             let access = access(&mut table)?;
             let hops = table.remove("hops").map(|hops| read::<u32>(&hops)).transpose();
             let hops = hops.map_err(|error: ConfigError| error.within("hops"))?.unwrap_or(2);
-            require((1..=MOST_HOPS).contains(&hops), "hops", || {
-                format!("must be 1 to {MOST_HOPS}, got {hops}")
-            })?;
+            within("hops", hops, 1..=MOST_HOPS)?;
             Ok((access, hops, own_tables(table.remove("hop"), hops)?))
         };
         let (access, hops, tables) = head().map_err(|error: ConfigError| error.within(path))?;

@@ -10,7 +10,8 @@
 use super::family::{BuildSite, Generator};
 use super::law::require_length;
 use super::{Datagram, Datagrams, Law, Variate};
-use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, config::require, params};
+use forebay_core::config::{positive_share, require};
+use forebay_core::{Bytes, ConfigError, Duration, Named, Rng, Time, params};
 
 /// A two-state source.
 pub struct Bursty {
@@ -54,9 +55,7 @@ impl Named for Bursty {
         let len = require_length(params.size.0, "size")?;
         let state = |interval: Duration, of: &str, leave: f64, end: &str| {
             require(interval > Duration::ZERO, of, || "must be above 0s, such as \"1ms\"".into())?;
-            require(leave > 0.0 && leave <= 1.0, end, || {
-                format!("must be above 0 and at most 1, got {leave}")
-            })?;
+            positive_share(end, leave)?;
             Ok(State { interval: interval.as_secs_f64(), leave })
         };
         Ok(Generator::Datagrams(Box::new(Bursty {

@@ -19,8 +19,7 @@ use super::{
     Start, Window, real,
 };
 use crate::ConnectionParams;
-use forebay_core::{ConfigError, Named};
-use forebay_core::{Duration, Time};
+use forebay_core::{ConfigError, Duration, Named, Time};
 use std::sync::Arc;
 
 /// Section 5: determines the aggressiveness; segments / s^3.

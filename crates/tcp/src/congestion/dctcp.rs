@@ -23,7 +23,7 @@ use super::{
     Needs, NewReno, Role, Start, Window,
 };
 use crate::ConnectionParams;
-use forebay_core::config::require;
+use forebay_core::config::{positive_share, require};
 use forebay_core::{ConfigError, Named, params};
 use std::sync::Arc;
 
@@ -43,9 +43,7 @@ params! {
 impl DctcpParams {
     fn validate(&self) -> Result<(), ConfigError> {
         let DctcpParams { gain, initial_alpha } = self;
-        require(*gain > 0.0 && *gain <= 1.0, "gain", || {
-            format!("must be above 0 and at most 1, got {gain}")
-        })?;
+        positive_share("gain", *gain)?;
         require((0.0..=1.0).contains(initial_alpha), "initial_alpha", || {
             format!("must be from 0 to 1, got {initial_alpha}")
         })

@@ -40,7 +40,7 @@ use super::{
     Feedback, Needs, NewReno, Role, Start, Window, dctcp::next_alpha,
 };
 use crate::ConnectionParams;
-use forebay_core::config::require;
+use forebay_core::config::{positive_share, require};
 use forebay_core::{ConfigError, Duration, Named, Rate, Time, params};
 use std::sync::Arc;
 
@@ -67,9 +67,7 @@ params! {
 impl PragueParams {
     fn validate(&self) -> Result<(), ConfigError> {
         let PragueParams { gain, reference_rtt, .. } = self;
-        require(*gain > 0.0 && *gain <= 1.0, "gain", || {
-            format!("must be above 0 and at most 1, got {gain}")
-        })?;
+        positive_share("gain", *gain)?;
         require(*reference_rtt <= Duration::from_secs(1), "reference_rtt", || {
             format!("must be at most 1s, got \"{reference_rtt}\"")
         })

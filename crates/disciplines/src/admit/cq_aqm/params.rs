@@ -4,7 +4,7 @@ use super::adapt::{AdaptiveParams, Reserve};
 use super::spread::Spread;
 use super::{Level, Queue};
 use crate::OneOrEach;
-use forebay_core::config::require;
+use forebay_core::config::{require, within};
 use forebay_core::{ConfigError, Limit, params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,9 +81,7 @@ impl CqAqmParams {
     /// Checks the fields beside `queues`.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let precedences = self.precedences;
-        require((2..=8).contains(&precedences), "precedences", || {
-            format!("must be 2 to 8, got {precedences}")
-        })?;
+        within("precedences", precedences, 2..=8)?;
         if let Some(shares) = &self.thresholds {
             shares.check(usize::from(precedences) - 1)?;
         }

@@ -2,9 +2,8 @@
 
 use super::super::average::Idle;
 use super::super::curve::{Curve, Measure};
-use super::super::red::require_weight;
 use super::MAX_LEVELS;
-use forebay_core::config::{above_zero, require};
+use forebay_core::config::{above_zero, positive_share, require};
 use forebay_core::{Bytes, ConfigError, Limit, params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -133,7 +132,7 @@ pub(super) fn check(params: &WredParams) -> Result<Checked, ConfigError> {
     require((1..=MAX_LEVELS).contains(&count), "levels", || {
         format!("must be 1 to {MAX_LEVELS} levels, got {count}")
     })?;
-    require_weight(params.weight)?;
+    positive_share("weight", params.weight)?;
     above_zero("mean_packet", params.mean_packet)?;
     let mut measure = None;
     let mut curves = Vec::with_capacity(count);

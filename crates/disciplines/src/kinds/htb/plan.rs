@@ -4,7 +4,7 @@ use super::bucket::{Bucket, Buckets};
 use super::{HtbClassParams, HtbParams, below};
 use crate::kinds::Fifo;
 use crate::{ClassfulSite, Classify};
-use forebay_core::config::{self, require};
+use forebay_core::config::{self, require, within};
 use forebay_core::{Bytes, ConfigError, Discipline, Limit, Named, Rate};
 use serde_json::Value;
 use std::collections::VecDeque;
@@ -88,9 +88,7 @@ pub fn plan(params: &HtbParams, site: &ClassfulSite) -> Result<Plan, ConfigError
         classes: Vec::new(),
         leaves: Vec::new(),
     };
-    require(plan.overhead <= 65_535, "overhead", || {
-        format!("must be 0 to 65535, got {}", plan.overhead)
-    })?;
+    within("overhead", plan.overhead, 0..=65_535)?;
     let mut leaves: Vec<Option<Leaf>> = Vec::new();
     let mut waiting = VecDeque::new();
     line_up(&mut waiting, roots, "", None, 1, 0);
@@ -209,9 +207,7 @@ fn fifo(block: &Value, site: &ClassfulSite) -> Option<Limit> {
 
 fn leaf(params: &HtbClassParams, class: usize, site: &ClassfulSite) -> Result<Leaf, ConfigError> {
     let priority = usize::from(params.priority.unwrap_or_default());
-    require(priority < PRIORITIES, "priority", || {
-        format!("must be 0 to {}, got {priority}", PRIORITIES - 1)
-    })?;
+    within("priority", priority, 0..=PRIORITIES - 1)?;
     let quantum = params.quantum.unwrap_or_default();
     require((1..=1_000_000_000).contains(&quantum.0), "quantum", || {
         format!("must be 1B to 1GB, got \"{quantum}\"")

@@ -3,7 +3,7 @@
 use super::ledger::Ledger;
 use forebay_core::tcp::Tcp;
 use forebay_core::{
-    Backlog, Context, Discipline, DropReason, Packet, Rate, Sink, Time, Verdict, Wake,
+    Backlog, Context, Discipline, DropReason, Packet, Rate, Sink, Time, Verdict, Wake, forward,
 };
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -37,12 +37,9 @@ impl Sink for Through<'_, '_> {
         self.sink.marked(packet);
     }
 
-    fn tcp_header(&mut self, arriving: &Packet) -> Option<Tcp> {
-        self.sink.tcp_header(arriving)
-    }
-
-    fn bytes(&mut self, arriving: &Packet) -> Option<&[u8]> {
-        self.sink.bytes(arriving)
+    forward! { self.sink;
+        fn tcp_header(&mut self, arriving: &Packet) -> Option<Tcp>;
+        fn bytes(&mut self, arriving: &Packet) -> Option<&[u8]>;
     }
 }
 
@@ -102,27 +99,12 @@ impl Discipline for Observed {
         self.during(cx, |inner, cx| inner.dequeue(cx), told)
     }
 
-    fn wake(&self, now: Time) -> Wake {
-        self.inner.wake(now)
-    }
-
-    fn backlog(&self) -> Backlog {
-        self.inner.backlog()
-    }
-
-    fn set_link_rate(&mut self, now: Time, rate: Rate) {
-        self.inner.set_link_rate(now, rate);
-    }
-
-    fn fault(&self) -> Option<String> {
-        self.inner.fault()
-    }
-
-    fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {
-        self.inner.probe(now, out);
-    }
-
-    fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
-        self.inner.waiting(out);
+    forward! { self.inner;
+        fn wake(&self, now: Time) -> Wake;
+        fn backlog(&self) -> Backlog;
+        fn set_link_rate(&mut self, now: Time, rate: Rate);
+        fn fault(&self) -> Option<String>;
+        fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64));
+        fn waiting(&self, out: &mut dyn FnMut(usize, &Packet));
     }
 }
