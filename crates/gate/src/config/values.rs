@@ -8,20 +8,10 @@ use serde_json::Value;
 
 /// A network interface, written `"eth0"` or `{ name = "eth0", netns = "left" }`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Interface {
-    /// A name, in the gate's own network namespace.
-    Here(String),
-    /// A name in another namespace.
-    There {
-        /// Name.
-        name: String,
-        /// Namespace, as `ip netns` calls it.
-        netns: String,
-    },
-}
+pub struct Interface(InterfaceTable);
 
 /// An interface of another network namespace.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct InterfaceTable {
     /// Name, such as "eth0".
@@ -34,28 +24,20 @@ struct InterfaceTable {
 impl Interface {
     /// Its name.
     pub fn name(&self) -> &str {
-        match self {
-            Interface::Here(name) | Interface::There { name, .. } => name,
-        }
+        &self.0.name
     }
 
     /// Its namespace, if it is not the gate's.
     pub fn netns(&self) -> Option<&str> {
-        match self {
-            Interface::Here(_) => None,
-            Interface::There { netns, .. } => Some(netns),
-        }
+        self.0.netns.as_deref()
     }
 }
 
 impl Serialize for Interface {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Interface::Here(name) => serializer.serialize_str(name),
-            Interface::There { name, netns } => {
-                InterfaceTable { name: name.clone(), netns: Some(netns.clone()) }
-                    .serialize(serializer)
-            }
+        match &self.0.netns {
+            None => serializer.serialize_str(&self.0.name),
+            Some(_) => self.0.serialize(serializer),
         }
     }
 }
@@ -65,16 +47,12 @@ impl<'de> Deserialize<'de> for Interface {
         use serde::de::Error;
         let value = Value::deserialize(deserializer)?;
         if let Value::String(name) = value {
-            return Ok(Interface::Here(name));
+            return Ok(Interface(InterfaceTable { name, netns: None }));
         }
-        let table: InterfaceTable = read(&value).map_err(|error| {
+        read(&value).map(Interface).map_err(|error| {
             D::Error::custom(format!(
                 "expected \"eth0\" or {{ name = \"eth0\", netns = \"left\" }}: {error}"
             ))
-        })?;
-        Ok(match table.netns {
-            None => Interface::Here(table.name),
-            Some(netns) => Interface::There { name: table.name, netns },
         })
     }
 }
