@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Windows {
     cwnd: AtomicU64,
     ssthresh: AtomicU64,
+    #[pyo3(get)]
     mss: u64,
     maximum: u64,
 }
@@ -61,81 +62,48 @@ impl Windows {
     }
 
     #[getter]
-    fn mss(&self) -> u64 {
-        self.mss
-    }
-
-    #[getter]
     fn in_slow_start(&self) -> bool {
         self.cwnd() < self.ssthresh()
     }
 }
 
-/// An acknowledgment of new data, outside recovery.
-#[pyclass(frozen, name = "Ack", module = "forebay", freelist = 16)]
-pub struct Ack(AckSample);
+/// An acknowledgment of new data, outside recovery. Times are in ns.
+#[pyclass(frozen, get_all, name = "Ack", module = "forebay", freelist = 16)]
+pub struct Ack {
+    now: u64,
+    acked: u64,
+    rtt: Option<u64>,
+    srtt: Option<u64>,
+    one_way: Option<u64>,
+    limited: bool,
+    after_timeout: bool,
+}
 
-#[pymethods]
 impl Ack {
-    #[getter]
-    fn now(&self) -> u64 {
-        self.0.now.as_nanos()
-    }
-
-    #[getter]
-    fn acked(&self) -> u64 {
-        self.0.acked
-    }
-
-    #[getter]
-    fn rtt(&self) -> Option<u64> {
-        self.0.rtt.map(Duration::as_nanos)
-    }
-
-    #[getter]
-    fn srtt(&self) -> Option<u64> {
-        self.0.srtt.map(Duration::as_nanos)
-    }
-
-    #[getter]
-    fn one_way(&self) -> Option<u64> {
-        self.0.one_way.map(Duration::as_nanos)
-    }
-
-    #[getter]
-    fn limited(&self) -> bool {
-        self.0.limited
-    }
-
-    #[getter]
-    fn after_timeout(&self) -> bool {
-        self.0.after_timeout
+    fn new(sample: &AckSample) -> Self {
+        let AckSample { now, acked, limited, after_timeout, .. } = *sample;
+        let [rtt, srtt, one_way] =
+            [sample.rtt, sample.srtt, sample.one_way].map(|span| span.map(Duration::as_nanos));
+        Ack { now: now.as_nanos(), acked, rtt, srtt, one_way, limited, after_timeout }
     }
 }
 
 /// Congestion, reported at most once per window of data.
-#[pyclass(frozen, name = "Congestion", module = "forebay")]
-pub struct Congestion(CongestionEvent);
+#[pyclass(frozen, get_all, name = "Congestion", module = "forebay")]
+pub struct Congestion {
+    now: u64,
+    kind: &'static str,
+    flight: u64,
+}
 
-#[pymethods]
 impl Congestion {
-    #[getter]
-    fn now(&self) -> u64 {
-        self.0.now.as_nanos()
-    }
-
-    #[getter]
-    fn kind(&self) -> &'static str {
-        match self.0.kind {
+    fn new(event: &CongestionEvent) -> Self {
+        let kind = match event.kind {
             CongestionKind::Loss => "loss",
             CongestionKind::Ecn => "ecn",
             CongestionKind::Timeout => "timeout",
-        }
-    }
-
-    #[getter]
-    fn flight(&self) -> u64 {
-        self.0.flight
+        };
+        Congestion { now: event.now.as_nanos(), kind, flight: event.flight }
     }
 }
 
@@ -241,7 +209,7 @@ impl Control {
 
 impl CongestionController for Control {
     fn on_ack(&mut self, window: &mut Window, sample: &AckSample) {
-        self.tell(Function::OnAck, window, |methods| Some(&methods.on_ack), || Ack(*sample));
+        self.tell(Function::OnAck, window, |methods| Some(&methods.on_ack), || Ack::new(sample));
     }
 
     fn on_congestion(&mut self, window: &mut Window, event: &CongestionEvent) {
@@ -249,7 +217,7 @@ impl CongestionController for Control {
             Function::OnCongestion,
             window,
             |methods| Some(&methods.on_congestion),
-            || Congestion(*event),
+            || Congestion::new(event),
         );
     }
 
