@@ -147,6 +147,23 @@ pub fn above_zero<T: Amount>(path: &str, value: T) -> Result<(), ConfigError> {
     })
 }
 
+/// Refuses numbers that are infinite or not a number, which are null in the tree of a TOML text.
+///
+/// # Errors
+/// Returns the path of the first.
+pub fn finite(tree: &Value) -> Result<(), ConfigError> {
+    match tree {
+        Value::Null => Err(ConfigError::new("", "must be a finite number")),
+        Value::Array(values) => values.iter().enumerate().try_for_each(|(place, value)| {
+            finite(value).map_err(|error| error.within(&format!("[{place}]")))
+        }),
+        Value::Object(fields) => fields
+            .iter()
+            .try_for_each(|(name, value)| finite(value).map_err(|error| error.within(name))),
+        _ => Ok(()),
+    }
+}
+
 /// Checks that the share `value` of the field at `path` is above 0 and at most 1.
 ///
 /// # Errors

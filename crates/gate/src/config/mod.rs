@@ -8,7 +8,7 @@ pub use values::{Interface, Other, Ports, Protocol};
 
 use crate::plugins::Parts;
 use crate::text;
-use forebay_core::config::{one, read, require, within};
+use forebay_core::config::{finite, one, read, require, within};
 use forebay_core::{Bytes, Codepoint, ConfigError, Duration, Overhead, Rate, Setting, file};
 use forebay_middlebox::Middlebox;
 use forebay_shaper::link::check_mtu;
@@ -253,6 +253,7 @@ impl Config {
     fn read(text: &str) -> Result<Self, ConfigError> {
         let tree: Value = toml::from_str(text)
             .map_err(|error| ConfigError::new("", text::short(&error.to_string())))?;
+        finite(&tree)?;
         read(&tree)
     }
 
@@ -469,6 +470,7 @@ mod tests {
             ("rate = \"10Mbit\"", "link.queue: is missing"),
             ("queue = { kind = \"fifo\" }", "link.rate: is missing"),
             ("rate = \"0bit\", queue = { kind = \"fifo\" }", "link.rate: must be greater"),
+            ("rate = inf, queue = { kind = \"fifo\" }", "link.rate: must be a finite number"),
             ("mtu = \"10KB\"", "link.mtu: must be"),
             ("rate = \"1Mbit\", queue = { kind = \"fiffo\" }", "link.queue.kind: unknown kind"),
             (

@@ -28,7 +28,7 @@ use crate::Registry;
 use crate::traffic::{BuildSite, Codec, Generator, Transport};
 use crate::wireless::{Site, WirelessTable};
 use change::Dated;
-use forebay_core::config::{read, require, unknown, within};
+use forebay_core::config::{finite, read, require, unknown, within};
 use forebay_core::{ConfigError, Duration, Entry};
 use forebay_tcp::Config as TcpConfig;
 use grammar::{LinkTable, TRAFFIC_FIELDS};
@@ -83,20 +83,6 @@ pub fn parse(text: &str) -> Result<Value, ConfigError> {
         toml::from_str(text).map_err(|error| ConfigError::new("", short(&error.to_string())))?;
     finite(&tree)?;
     Ok(tree)
-}
-
-/// Refuses numbers that are infinite or not a number; the tree of a TOML text has null for them.
-fn finite(tree: &Value) -> Result<(), ConfigError> {
-    match tree {
-        Value::Null => Err(ConfigError::new("", "must be a finite number")),
-        Value::Array(values) => values.iter().enumerate().try_for_each(|(place, value)| {
-            finite(value).map_err(|error| error.within(&format!("[{place}]")))
-        }),
-        Value::Object(fields) => fields
-            .iter()
-            .try_for_each(|(name, value)| finite(value).map_err(|error| error.within(name))),
-        _ => Ok(()),
-    }
 }
 
 /// The tree of the JSON text `text`.
