@@ -5,24 +5,16 @@
 //! interface.
 
 use forebay_core::config::require;
-use forebay_core::{Bank, ConfigError, Context, Named, Packet, QueueId, Setting};
+use forebay_core::{Bank, ConfigError, Context, Named, Packet, QueueId, Setting, params};
 use forebay_disciplines::Classify;
 use forebay_sim::Registry;
 use pyo3::prelude::*;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Parameters of `size`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct SizeParams {
-    /// Longest small packet, in bytes of IP; above 0.
-    pub small: u32,
-}
-
-impl Default for SizeParams {
-    fn default() -> Self {
-        SizeParams { small: 256 }
+params! {
+    /// Parameters of `size`.
+    pub struct SizeParams {
+        /// Longest small packet, in bytes of IP; above 0.
+        pub small: u32 = 256,
     }
 }
 

@@ -6,31 +6,20 @@
 use forebay_core::config::require;
 use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
+    params,
 };
 use forebay_disciplines::Admit;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-/// Parameters of CoDel.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct CodelParams {
-    /// Room in the queue, in packets ("1000p") or bytes ("1.5MB"). Above 0.
-    pub limit: Limit,
-    /// Acceptable standing delay; above 0, below `interval`. Default 5ms (section 4.4).
-    pub target: Duration,
-    /// Time for which the delay must stay above the target before the first drop. Default 100ms
-    /// (section 4.3).
-    pub interval: Duration,
-}
-
-impl Default for CodelParams {
-    fn default() -> Self {
-        CodelParams {
-            limit: Limit::Packets(1000),
-            target: Duration::from_millis(5),
-            interval: Duration::from_millis(100),
-        }
+params! {
+    /// Parameters of CoDel.
+    pub struct CodelParams {
+        /// Room in the queue, in packets ("1000p") or bytes ("1.5MB"). Above 0.
+        pub limit: Limit = Limit::Packets(1000),
+        /// Acceptable standing delay; above 0, below `interval`. Default 5ms (section 4.4).
+        pub target: Duration = Duration::from_millis(5),
+        /// Time for which the delay must stay above the target before the first drop. Default 100ms
+        /// (section 4.3).
+        pub interval: Duration = Duration::from_millis(100),
     }
 }
 
