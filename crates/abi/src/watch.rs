@@ -4,6 +4,7 @@
 //! thread checks from time to time whether the same call is still in progress. Its own thread knows
 //! which call it is in, for the case that the plug-in ends the process.
 
+#[cfg(feature = "load")]
 use crate::exit;
 use forebay_core::named_enum;
 use std::cell::{Cell, RefCell};
@@ -52,6 +53,7 @@ pub struct Calls {
 impl Calls {
     /// The calls of a part of `who`, for the watch that this thread has started.
     pub fn of(who: &Arc<str>) -> Arc<Self> {
+        #[cfg(feature = "load")]
         exit::guard();
         let calls = Arc::new(Calls {
             who: Arc::clone(who),
