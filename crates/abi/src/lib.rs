@@ -5,8 +5,6 @@
 //! `include/forebay.h` is the interface in C, and `docs/extending.md` the guide.
 
 mod convert;
-#[cfg(feature = "load")]
-mod exit;
 mod export;
 mod foreign;
 mod import;

@@ -4,11 +4,11 @@
 //! thread checks from time to time whether the same call is still in progress. Its own thread knows
 //! which call it is in, for the case that the plug-in ends the process.
 
-#[cfg(feature = "load")]
-use crate::exit;
 use forebay_core::named_enum;
 use std::cell::{Cell, RefCell};
 use std::ptr;
+#[cfg(feature = "load")]
+use std::sync::Once;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -54,7 +54,7 @@ impl Calls {
     /// The calls of a part of `who`, for the watch that this thread has started.
     pub fn of(who: &Arc<str>) -> Arc<Self> {
         #[cfg(feature = "load")]
-        exit::guard();
+        guard_exit();
         let calls = Arc::new(Calls {
             who: Arc::clone(who),
             state: AtomicU64::new(0),
@@ -110,7 +110,7 @@ thread_local! {
 
 /// The call that this thread is in, if it is in one.
 #[cfg(feature = "load")]
-pub fn under_way() -> Option<String> {
+fn under_way() -> Option<String> {
     // SAFETY: the calls are borrowed as long as one of them is in progress.
     let calls = unsafe { UNDER_WAY.get().as_ref() }?;
     let function = Calls::function(calls.state.load(Relaxed))?;
@@ -142,6 +142,44 @@ impl Watch {
                 times.is_power_of_two().then(what)
             })
             .reduce(|all, next| format!("{all}; {next}"))
+    }
+}
+
+/// Exit code of a process that a plug-in has ended: that of a run with an error.
+#[cfg(feature = "load")]
+const CODE: i32 = 2;
+
+#[cfg(all(feature = "load", target_os = "linux"))]
+unsafe extern "C" {
+    /// `atexit` for `quick_exit` (C11, 7.22.4.3).
+    fn at_quick_exit(handler: extern "C" fn()) -> libc::c_int;
+}
+
+/// Makes `exit` and `quick_exit` check whether a plug-in has called them. A process cannot observe
+/// `_exit`.
+#[cfg(feature = "load")]
+fn guard_exit() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the handler needs nothing that ends before the process. If there is no room for
+        // it, a process that a plug-in ends has the plug-in's code.
+        unsafe {
+            libc::atexit(ending);
+            #[cfg(target_os = "linux")]
+            at_quick_exit(ending);
+        }
+    });
+}
+
+/// The thread that has called `exit` runs this.
+#[cfg(feature = "load")]
+extern "C" fn ending() {
+    if let Some(call) = under_way() {
+        eprintln!(
+            "error: {call} ended the process, with exit or quick_exit; a plug-in must return"
+        );
+        // SAFETY: it returns to nobody.
+        unsafe { libc::_exit(CODE) };
     }
 }
 
