@@ -69,14 +69,14 @@ _RULE = (
 def _tried(found: Mapping[str, Any]) -> str:
     all_ = found["tried"] == found["setups"]
     which = f"all {found['setups']}" if all_ else f"{found['tried']} of {found['setups']}"
-    refused = f" {_counted(found['refused'], 'combination')} could not run."
-    return (
+    told = (
         f"`{found['command']}` judged the claims under {which} combinations of what the paper "
         f"leaves open, and {_counted(found['again'], 'set-up')} again with other seeds; "
         f"{found['cpu_seconds'] / 60:.0f} minutes of processor time."
-        + refused
-        * bool(found["refused"])
     )
+    if found["refused"]:
+        told += f" {_counted(found['refused'], 'combination')} could not run."
+    return told
 
 
 def _lists(found: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -197,8 +197,8 @@ def _claim(
         found = [] if why else parts(sources, paper.numbers(claim))
         verdict = "not testable" if why else verdict_of(found)
         theirs = [] if why else parts(sources, claim.theirs)
-    reason = why
-    if not why and (verdict != "reproduced" or _reading(found)):
+    reason, reading = why, _reading(found)
+    if not why and (verdict != "reproduced" or reading):
         reason = _reason(claim, sources)
         if verdict == "not testable":
             reason = f"{UNDECIDED} {reason}".strip()
@@ -208,7 +208,7 @@ def _claim(
         "verdict": verdict,
         "reason": reason,
         "parts": [_part(part) for part in found],
-        **({"reading": reading} if (reading := _reading(found)) else {}),
+        **({"reading": reading} if reading else {}),
         **({"theirs": [_part(part) for part in theirs]} if theirs else {}),
     }
 
