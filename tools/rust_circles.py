@@ -1,9 +1,9 @@
 """Circles among the modules of each crate: `python tools/rust_circles.py`, part of `make lint`.
 
 Two modules with the same parent must not need each other, directly or through others. A path counts
-for the module where the named item is defined, however many `pub use` lie between. Code for tests
-is left out. Prints the modules of each circle with the lines that close it. Exit code 1 if there
-is one.
+for the module where the named item is defined, however many `use` lie between. Code for tests is
+left out. A method called on a value, and a macro used without a path, name no module. Prints the
+modules of each circle with the lines that close it. Exit code 1 if there is one.
 
 `cargo modules dependencies --acyclic` is not used: it takes a type and its own method for a circle,
 and a child that names its parent, which is the usual form of a Rust module.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,12 +21,29 @@ Path_ = tuple[str, ...]
 """A module or an item by its names from the crate's root."""
 
 
+# What is not code, and may hold braces or words that look like it.
+SILENT = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|\bb?r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|b?'(?:\\[^']+|\\'|[^\\'])'""", re.S
+)
+FOR_TESTS = re.compile(r"#\[cfg\((?:all\()?test\b[^\]]*\]")
+USE = re.compile(r"\buse ([^;]+);")
+INLINE = re.compile(r"\bmod (\w+) \{")
+DEFINITION = re.compile(
+    r"\b(?=(?:struct|enum|union|trait|type|fn|const|static|macro_rules!) (?:mut )?(\w+))"
+)
+# A path, or one name that may come from a glob: a type, a function or a macro.
+NAMED = re.compile(r"(?<![.\w])(?:\w+(?:\s*::\s*\w+)+|[A-Z]\w*|\w+(?=[(!]))")
+
+
 @dataclass
 class Module:
-    """One module: the paths that it names, each with its place, and what it exports."""
+    """One module, with all paths as written."""
 
-    paths: list[tuple[Path_, str]] = field(default_factory=list)
-    exports: dict[str, Path_] = field(default_factory=dict)
+    paths: dict[Path_, str] = field(default_factory=dict)
+    """What it names, and where first."""
+
+    defined: set[str] = field(default_factory=set)
+    imported: dict[str, Path_] = field(default_factory=dict)
     globs: list[Path_] = field(default_factory=list)
 
 
@@ -43,47 +60,72 @@ def main() -> int:
 
 def read(source: Path) -> dict[Path_, Module]:
     """The modules of a crate."""
-    texts: dict[Path_, tuple[Path, str]] = {}
-    for file in sorted(source.glob("**/*.rs")):
-        names = file.relative_to(source).with_suffix("").parts
-        if names[0] != "bin" and names[-1] != "tests":
-            own = names[:-1] if names[-1] in ("mod", "lib", "main") else names
-            texts[own] = (file, without_tests(file.read_text("utf-8")))
-    modules = {own: Module() for own in texts}
-    for own, (file, text) in texts.items():
-        module = modules[own]
-        for use in re.finditer(r"(pub(?:\([a-z]+\))? )?use ([^;]+);", text):
-            for path, name in expanded(re.sub(r"\s*([{},:;])\s*", r"\1", use[2])):
-                absolute = resolved(path, own, modules)
-                if absolute is not None:
-                    module.paths.append((absolute, place(file, text, use.start())))
-                    if use[1] and name == "*":
-                        module.globs.append(absolute)
-                    elif use[1]:
-                        module.exports[name] = absolute
-        for named in re.finditer(r"\b(?:crate|super|self)(?:::\w+)+", text):
-            absolute = resolved(tuple(named[0].split("::")), own, modules)
-            if absolute is not None:
-                module.paths.append((absolute, place(file, text, named.start())))
+    modules: dict[Path_, Module] = {(): Module()}
+    tests: set[Path_] = set()
+    files = [
+        (file.relative_to(source).with_suffix("").parts, file) for file in source.glob("**/*.rs")
+    ]
+    # A parent before its children. A `main.rs` or a program in `bin` is a crate of its own.
+    for names, file in sorted(files, key=lambda found: len(found[0]) - (found[0][-1] == "mod")):
+        own = names[:-1] if names[-1] in ("mod", "lib") else names
+        if names[0] in ("bin", "main") or any(own[:n] in tests for n in range(len(own) + 1)):
+            continue
+        text = SILENT.sub(lambda silent: blank(silent[0]), file.read_text("utf-8"))
+        for item in list(items_for_tests(text)):
+            if declared := re.search(r"\bmod (\w+);", text[item]):
+                tests.add((*own, declared[1]))
+            text = text[: item.start] + blank(text[item]) + text[item.stop :]
+        read_module(modules, own, file, text)
     return modules
 
 
-def without_tests(text: str) -> str:
-    """The text with blanks in place of comments, and of each item that is only for tests."""
+def read_module(modules: dict[Path_, Module], own: Path_, file: Path, text: str) -> None:
+    """Adds a module, and those that are written in it; `text` is the file's, blank elsewhere."""
+    module = modules.setdefault(own, Module())
+    while inline := INLINE.search(text):
+        end = end_of_item(text, inline.start())
+        inner = blank(text[: inline.end()]) + text[inline.end() : end - 1]
+        read_module(modules, (*own, inline[1]), file, inner)
+        text = text[: inline.start()] + blank(text[inline.start() : end]) + text[end:]
+    module.defined |= set(DEFINITION.findall(text))
+    for macro in re.findall(r"#\[macro_export\]\s*macro_rules! (\w+)", text):
+        modules[()].imported[macro] = ("crate", *own, macro)
+    for use in USE.finditer(text):
+        for path, name in expanded(re.sub(r"\s*([{},:;])\s*", r"\1", use[1])):
+            module.paths.setdefault(path, place(file, text, use.start()))
+            if name == "*":
+                module.globs.append(path)
+            else:
+                module.imported[name] = path
+    for named in NAMED.finditer(USE.sub(lambda use: blank(use[0]), text)):
+        path = tuple(re.split(r"\s*::\s*", named[0]))
+        if path not in module.paths:
+            module.paths[path] = place(file, text, named.start())
 
-    def blank(text: str) -> str:
-        return re.sub(r"[^\n]", " ", text)
 
-    text = re.sub(r"//[^\n]*", lambda comment: blank(comment[0]), text)
-    while marked := re.search(r"#\[cfg\((?:all\()?test\b[^\]]*\]", text):
-        end, depth = marked.end(), 0
-        while end < len(text):
-            depth += (text[end] == "{") - (text[end] == "}")
-            end += 1
-            if depth == 0 and text[end - 1] in ";}":
-                break
-        text = text[: marked.start()] + blank(text[marked.start() : end]) + text[end:]
-    return text
+def blank(text: str) -> str:
+    """Blanks in place of a text."""
+    return re.sub(r"[^\n]", " ", text)
+
+
+def items_for_tests(text: str) -> Iterator[slice]:
+    """The place of each item that is only for tests."""
+    end = 0
+    while marked := FOR_TESTS.search(text, end):
+        end = end_of_item(text, marked.end())
+        yield slice(marked.start(), end)
+
+
+def end_of_item(text: str, at: int) -> int:
+    """The end of the item, the field or the variant at a place."""
+    depth = 0
+    for end in range(at, len(text)):
+        depth += (text[end] in "{[(") - (text[end] in ")]}")
+        if depth < 0:
+            return end
+        if depth == 0 and text[end] in ";},":
+            return end + 1
+    return len(text)
 
 
 def place(file: Path, text: str, at: int) -> str:
@@ -108,39 +150,56 @@ def expanded(tree: str, prefix: Path_ = ()) -> Iterator[tuple[Path_, str]]:
                 yield plain, renamed or (path[-1] if path[-1] != "self" else plain[-1])
 
 
-def resolved(path: Path_, own: Path_, modules: dict[Path_, Module]) -> Path_ | None:
-    """The path from the crate's root; None if it leads to another crate."""
-    at, first = own, path[0]
-    if first == "crate":
-        return path[1:]
-    if first not in ("self", "super"):
-        return own + path if (*own, first) in modules else None
+def home(
+    path: Path_,
+    at: Path_,
+    modules: dict[Path_, Module],
+    seen: set[tuple[str, Path_]],
+    guessed: bool = False,
+) -> Path_ | None:
+    """The module that defines what `path` names in module `at`; None if none of this crate does.
+
+    `seen` are the names that have been looked for, each with its module. A `guessed` path leads
+    through a glob, which may not have the name.
+    """
     for step, name in enumerate(path):
-        if name == "super":
-            at = at[:-1]
+        module = modules[at]
+        if name in ("crate", "super"):
+            at = at[:-1] if name == "super" else ()
+        elif (*at, name) in modules:
+            at = (*at, name)
+        elif name in module.defined:
+            return at
         elif name != "self":
-            return at + path[step:]
+            if (name, at) in seen:
+                return None
+            seen.add((name, at))
+            if name in module.imported:
+                way = module.imported[name] + path[step + 1 :]
+                return (home if guessed else target)(way, at, modules, seen)
+            ahead = ((*glob, *path[step:]) for glob in module.globs)
+            found = (home(way, at, modules, seen, guessed=True) for way in ahead)
+            return next((other for other in found if other is not None), None)
     return at
 
 
-def target(path: Path_, modules: dict[Path_, Module], depth: int = 8) -> Path_:
-    """The module that defines what a path names."""
-    end = next(n for n in range(len(path), -1, -1) if path[:n] in modules or n == 0)
-    module, rest = modules.get(path[:end], Module()), path[end:]
-    if not rest or not depth:
-        return path[:end]
-    if rest[0] in module.exports:
-        return target(module.exports[rest[0]] + rest[1:], modules, depth - 1)
-    through = [glob for glob in module.globs if rest[0] in modules.get(glob, Module()).exports]
-    return target(through[0] + rest, modules, depth - 1) if through else path[:end]
+def target(
+    path: Path_, own: Path_, modules: dict[Path_, Module], seen: Iterable[tuple[str, Path_]] = ()
+) -> Path_ | None:
+    """As `home`, but a name that a macro defines counts for the module that the path leads to."""
+    ends = range(len(path), 0, -1)
+    found = (home(path[:end], own, modules, set(seen)) for end in ends)
+    return next((module for module in found if module is not None), None)
 
 
 def circles(modules: dict[Path_, Module]) -> Iterator[tuple[Path_, list[str], list[str]]]:
     """The circles among children of one module: the parent, the children, the places."""
     needs: dict[Path_, dict[str, dict[str, str]]] = {}
     for own, module in modules.items():
-        for path, where in module.paths:
-            other = target(path, modules)
+        for path, where in module.paths.items():
+            other = target(path, own, modules)
+            if other is None:
+                continue
             common = 0
             while common < min(len(own), len(other)) and own[common] == other[common]:
                 common += 1
