@@ -70,6 +70,20 @@ QUEUES: dict[str, dict[str, Any]] = {
         "idle": "linux",
         "ecn": True,
     },
+    # The average moves within a gap, so it matters that Linux draws a number once a gap.
+    "RED, marking, short memory": {
+        "kind": "red",
+        "limit": "300KB",
+        "min_th": "7.5KB",
+        "max_th": "45KB",
+        "max_p": 0.1,
+        "weight": 0.5**8,
+        "gentle": False,
+        "mean_packet": "1500B",
+        "gaps": "linux",
+        "idle": "linux",
+        "ecn": True,
+    },
 }
 RATE = 10_000_000
 ACCESS_MS = 0.1
@@ -134,7 +148,7 @@ CASES = [
     ),
     *(
         Case(queue, control, flows, round_trip)
-        for queue in ("CoDel, marking", "step", "RED, marking")
+        for queue in ("CoDel, marking", "step", "RED, marking", "RED, marking, short memory")
         for control in MARKED_CONTROLS
         for flows, round_trip in MARKED_POINTS
     ),

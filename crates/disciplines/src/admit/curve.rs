@@ -25,11 +25,13 @@
 //! `spare_first`, as in ns-2 and ns-3 (`REDQueue::enque`, `edv_.old`), the arrival with which the
 //! average reaches min_th passes, and counts as one. D4. With [`Gaps::Linux`] (`red_action`,
 //! `red_mark_probability`) the first arrival above min_th passes. The n-th one after it, or after a
-//! drop, is dropped if n p_b is at least a number drawn from 0 to 1 at that time. Gaps are then
-//! uniform on 1 to 1/p_b, the range of section 7. Here the number is drawn anew at each arrival,
-//! which for a constant p_b gives the same distribution.
+//! drop, is dropped if n p_b is at least a number that was drawn from 0 to 1 once for this gap. With
+//! a constant p_b, gaps are uniform on 1 to 1/p_b, the range of section 7. While p_b falls faster
+//! than n grows, nothing is dropped; a number drawn at each arrival would drop more. A drop for
+//! another reason, such as a full queue, does not end the gap.
 //!
-//! Cost: two comparisons below min_th; one division and one random number above.
+//! Cost: two comparisons below min_th; above, one division and one random number, which with
+//! [`Gaps::Linux`] is drawn once a gap.
 
 use forebay_core::config::{positive_share, require};
 use forebay_core::{ConfigError, Limit, Rng};
@@ -188,11 +190,13 @@ pub enum Signal {
 #[derive(Debug, Clone, Copy)]
 pub struct Spacing {
     count: i64,
+    /// The number drawn for this gap, with [`Gaps::Linux`].
+    drawn: f64,
 }
 
 impl Default for Spacing {
     fn default() -> Self {
-        Spacing { count: -1 }
+        Spacing { count: -1, drawn: 0.0 }
     }
 }
 
@@ -212,30 +216,43 @@ impl Spacing {
             return Signal::Forced;
         }
         if (curve.spare_first || linux) && self.count < 0 {
+            self.begin(curve, rng);
             self.count = i64::from(!linux);
             return Signal::Pass;
         }
         let p_b = p_b * share;
-        let before = self.count;
         self.count += 1;
-        let used = if linux { before } else { self.count } as f64 * p_b;
-        if curve.wait && used < 1.0 {
+        let used = self.count as f64 * p_b;
+        let least = f64::from(u8::from(curve.wait));
+        let drops = if linux {
+            used >= least + self.drawn
+        } else if used < least {
+            false
+        } else {
+            // p_a = p_b / (1 + least - used), without the division; below 0 the range is used up.
+            rng.uniform() * (1.0 + least - used) < p_b
+        };
+        if !drops {
             return Signal::Pass;
         }
-        let rest = if curve.wait { 2.0 - used } else { 1.0 - used };
-        // p_a = p_b / rest, without the division; at rest <= 0 the range is used up.
-        if rng.uniform() * rest < p_b {
-            self.count = 0;
-            if average < curve.max_th { Signal::Early } else { Signal::Forced }
-        } else {
-            Signal::Pass
+        self.begin(curve, rng);
+        if average < curve.max_th { Signal::Early } else { Signal::Forced }
+    }
+
+    /// A gap begins.
+    fn begin(&mut self, curve: &Curve, rng: &mut Rng) {
+        self.count = 0;
+        if curve.gaps == Gaps::Linux {
+            self.drawn = rng.uniform();
         }
     }
 
     /// A packet was dropped for another reason.
     #[inline]
-    pub fn restart(&mut self) {
-        self.count = 0;
+    pub fn restart(&mut self, curve: &Curve) {
+        if curve.gaps == Gaps::Paper {
+            self.count = 0;
+        }
     }
 
     /// Packets since the last drop; -1 if the average was below min_th.
@@ -295,7 +312,7 @@ mod tests {
         let mut gaps = [0_u32; 21];
         let mut gap = 0;
         let mut drops = 0;
-        spacing.restart();
+        spacing.restart(&curve(false));
         while drops < 38_000 {
             gap += 1;
             if spacing.step(&curve(false), 30.0, 1.0, &mut rng) == Signal::Early {
@@ -318,7 +335,7 @@ mod tests {
         let law = curve(false).with_rules(true, false);
         let mut gaps = [0_u32; 41];
         let mut spacing = Spacing::default();
-        spacing.restart();
+        spacing.restart(&curve(false));
         for _ in 0..40_000 {
             let gap =
                 (1..).find(|_| spacing.step(&law, 30.0, 1.0, &mut rng) != Signal::Pass).unwrap();
@@ -377,7 +394,7 @@ mod tests {
         for (at_first, from) in [(14.0, 2), (45.0, 2), (30.0, 1)] {
             let mut gaps = [0_u32; 23];
             let mut spacing = Spacing::default();
-            spacing.restart();
+            while spacing.step(&law, 30.0, 1.0, &mut rng) == Signal::Pass {}
             for _ in 0..20_000 {
                 if at_first != 30.0 {
                     spacing.step(&law, at_first, 1.0, &mut rng);
@@ -393,6 +410,40 @@ mod tests {
                 assert!((1000 - 125..=1000 + 125).contains(count), "{gaps:?}");
             }
         }
+    }
+
+    #[test]
+    fn linux_draws_once_a_gap() {
+        // n p_b stays 0.1: a number above it is not reached at any arrival, and the first arrival
+        // after a drop reaches one below it.
+        let mut rng = Rng::named(12, "once");
+        let law = curve(false).with_gaps(Gaps::Linux);
+        let mut drops = [0_u32; 101];
+        for _ in 0..10_000 {
+            let mut spacing = Spacing::default();
+            assert_eq!(spacing.step(&law, 30.0, 1.0, &mut rng), Signal::Pass);
+            let falling = |n: &usize| 15.0 + 30.0 / *n as f64;
+            let first = (1..=100)
+                .find(|n| spacing.step(&law, falling(n) - 1e-9, 1.0, &mut rng) != Signal::Pass);
+            drops[first.unwrap_or(0)] += 1;
+        }
+        // 1000 expected; 4 standard deviations of 30.
+        assert!((880..=1120).contains(&drops[1]), "{drops:?}");
+        assert_eq!(drops[0] + drops[1], 10_000, "{drops:?}");
+    }
+
+    #[test]
+    fn a_full_queue_does_not_end_a_gap_of_linux() {
+        let mut rng = Rng::named(13, "full");
+        let law = curve(false).with_gaps(Gaps::Linux);
+        let mut spacing = Spacing::default();
+        for _ in 0..2 {
+            spacing.step(&law, 16.0, 1.0, &mut rng);
+            spacing.restart(&law);
+        }
+        assert_eq!(spacing.count(), 1);
+        spacing.restart(&curve(false));
+        assert_eq!(spacing.count(), 0);
     }
 
     #[test]

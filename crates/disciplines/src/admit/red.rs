@@ -247,7 +247,7 @@ impl Admit for Red {
         let length = self.measure.length(packets, bytes);
         let average = state.average.update(self.weight, length, cx.now, &self.pace);
         if !self.params.limit.admits(packets, bytes, packet.len) {
-            state.spacing.restart();
+            state.spacing.restart(&state.curve);
             return Err(DropReason::Overflow);
         }
         let share = self.per_byte.map_or(1.0, |per_byte| f64::from(packet.len) * per_byte);

@@ -189,7 +189,7 @@ impl Differentiated {
             } else if level >= deferred {
                 let state = &mut self.states[queue];
                 state.deferred = None;
-                state.spacing[level].restart();
+                state.spacing[level].restart(&self.curves[level]);
                 return Err(DropReason::Aqm);
             }
         }
@@ -296,7 +296,7 @@ impl Admit for Differentiated {
         }
         if !self.params.limit.admits(bank.packets(queue), bank.bytes(queue), packet.len) {
             let own = self.level(packet);
-            self.states[queue].spacing[level].restart();
+            self.states[queue].spacing[level].restart(&self.curves[level]);
             self.make_room(queue, own, packet.len, bank, cx)?;
         } else if let Some(victim) = self.victim {
             self.drop_from_queue(queue, level, victim, bank, cx)?;
