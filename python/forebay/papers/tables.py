@@ -68,7 +68,7 @@ def _verdict(paper: Paper, chosen: Sources, table: TableTable, id_: str) -> str:
         return ""
     found = parts(chosen, asked)
     mark = MARKS[verdict_of(found)]
-    return f"{mark}, {in_range(found)} of {len(found)}" if table.counts else mark
+    return f"{mark}, {in_range(found)} of {judged(found)}" if table.counts else mark
 
 
 def _cell(sources: Sources, column: Column, values: Values) -> Any:
