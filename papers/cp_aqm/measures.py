@@ -61,6 +61,11 @@ def model_error(sources: Sources) -> Interval | None:
     return interval([model - simulated for model, simulated, *_ in _by_equation_2(sources)])
 
 
+def model_ratio(sources: Sources) -> Interval | None:
+    """Time above the threshold in times of that below, by equation 2 over that simulated."""
+    return interval([model / simulated for *_, model, simulated in _by_equation_2(sources)])
+
+
 def above_to_below(sources: Sources, by: str) -> Interval | None:
     """Time above the threshold in times of that below, by the "model" or the "simulation"."""
     at = 2 if by == "model" else 3
