@@ -258,7 +258,8 @@ def _named(claim: Mapping[str, Any]) -> str:
 
 
 def _inside(claim: Mapping[str, Any]) -> str:
-    reading = claim.get("reading", "")
+    named = (each["reading"] for each in claim["parts"] if each.get("reading"))
+    reading = claim.get("reading") or next(named, "")
     parts = [each for each in claim["parts"] if each.get("reading", "") in ("", reading)]
     counted = verdicts.inside(parts)
     return f"{counted['good']}/{counted['of']}" if counted["of"] else ""
@@ -287,9 +288,8 @@ def _numbers(found: Mapping[str, Any]) -> list[Block]:
         "direction",
         "value",
     ]
-    told = (
-        f"Numbers that the paper states: {counted['good']} of {counted['of']} are in range. {_MARKS}"
-    )
+    share = f"{counted['good']} of {counted['of']}"
+    told = f"Numbers that the paper states: {share} are in range. {_MARKS}"
     if len(stated) > counted["of"]:
         told += f" {_FITTED}"
     if all(part["referee"] is None for part in stated):

@@ -8,7 +8,7 @@ from typing import Any
 
 from forebay.papers.claims import parts, quoted
 from forebay.papers.files import Column, TableTable
-from forebay.papers.judge import in_range, verdict_of
+from forebay.papers.judge import in_range, judged, verdict_of
 from forebay.papers.numbers import Number, Setting, Sources, within
 from forebay.papers.paper import Paper
 from forebay.papers.variables import Values, all_filled, filled
