@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -134,18 +133,6 @@ def ns_3_23(sources: Sources, delay: str, box: str) -> Interval | None:  # noqa:
     return exactly(800e3 / _ns_3_23()["table1"][delay]) if box == "none" else None
 
 
-def ns_3_23_takes(sources: Sources) -> Interval:  # noqa: ARG001 - kept data
-    """Seconds that the transfer takes in ns-3.23 at 30 ms."""
-    return exactly(_ns_3_23()["table1"]["10ms"])
-
-
-def ns_3_23_longer(sources: Sources, change: str) -> Interval:
-    """Seconds that it takes longer with a change, whose name begins so."""
-    changed = _ns_3_23()["at_10ms"]
-    (found,) = (seconds for name, seconds in changed.items() if name.startswith(change))
-    return exactly(found - ns_3_23_takes(sources).mean)
-
-
 def _live(way: str | None = None, most: float = 1.0) -> Sequence[dict[str, Any]]:
     """What the bench measured with Linux's senders: a row for each load, sender and box.
 
@@ -158,24 +145,36 @@ def _live(way: str | None = None, most: float = 1.0) -> Sequence[dict[str, Any]]
 
 
 def live_table(sources: Sources) -> Table:  # noqa: ARG001 - kept data
-    """Medians of the live runs."""
+    """The live runs, one by one."""
     keys = {
         "window before": "cwnd_before",
         "at release": "cwnd_at_release",
-        "timeouts": "timeouts",
+        "timeouts counted": "timeouts",
         "silence after release, ms": "silence_ms",
         "share of the link in the first second": "first_second",
     }
     cells = [
-        [f"{each['high_share']:.0%}", each["stack"], each["way"],
-         *(float(statistics.median(each[key])) for key in keys.values())]
+        [f"{each['high_share']:.0%}", each["stack"], each["way"], *map(float, run)]
         for each in _live()
-    ]  # fmt: skip
+        for run in zip(*(each[key] for key in keys.values()), strict=True)
+    ]
     return Table(["high takes", "TCP", "box", *keys], cells)
 
 
+def live_collapsed(sources: Sources, most: float, least: float) -> Interval:  # noqa: ARG001
+    """Live runs under ASPQ, with high priority from `least` to `most` of the link, whose window at
+    the release is less than half of that before."""
+    runs = [
+        pair
+        for each in _live(FROZEN, most)
+        if each["high_share"] >= least
+        for pair in zip(each["cwnd_before"], each["cwnd_at_release"], strict=True)
+    ]
+    return exactly(sum(after < before / 2 for before, after in runs))
+
+
 def live_timeouts(sources: Sources) -> Interval:  # noqa: ARG001 - kept data
-    """Timeouts under ASPQ in all live runs in which high priority takes a part of the link."""
+    """Timeouts that Linux counts under ASPQ, if high priority takes a part of the link."""
     return exactly(sum(sum(each["timeouts"]) for each in _live(FROZEN, 0.95)))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from forebay.papers import Number, Sources, exactly
-from forebay.stats import Interval
+from forebay.stats import Interval, interval
 
 PACKETS = 30
 """Q_max in packets."""
@@ -36,21 +36,45 @@ def spread(sources: Sources) -> Interval | None:
     return max((each for each in found if each is not None), key=lambda each: each.mean)
 
 
-def time_above() -> float:
-    """Equation 2's time above the threshold in its own example, in ms."""
-    capacity, below, q_max, t_c, c_max, above = 10e6, 2.4, 30, 10, 1.2, 15
-    return capacity * below / (capacity * (above - t_c) / (q_max - t_c) * (c_max - 1))
+def _by_equation_2(sources: Sources) -> list[tuple[float, float, float, float]]:
+    """Of each run: the average queue by equation 2 and in the simulation, packets; and the time
+    above T_c in times of that below, likewise."""
+    threshold, most = 10, 1.2
+    table = sources.data.table("equation-2", "queue")
+    table = table.filter(pl.col("link") == "bottleneck", pl.col("time_s") >= 10)
+    found = []
+    for _, run in table.group_by("replication", maintain_order=True):
+        queue = run["mean_packets"]
+        above, below = queue.filter(queue >= threshold), queue.filter(queue < threshold)
+        high, low = float(above.mean()), float(below.mean())  # type: ignore[arg-type]
+        ratio = (PACKETS - threshold) / ((high - threshold) * (most - 1))
+        average = (low + high * ratio) / (1 + ratio)
+        found.append((average, float(queue.mean()), ratio, len(above) / len(below)))  # type: ignore[arg-type]
+    return found
 
 
-def equation_2(sources: Sources, what: str) -> Interval:  # noqa: ARG001 - calculated
-    """Equation 2's example: the time above the threshold in ms, or the average queue in packets."""
-    below, above = 2.4, time_above()
-    return exactly(above if what == "time above" else (9 * below + 15 * above) / (below + above))
+def model_error(sources: Sources) -> Interval | None:
+    """Equation 2's average queue less the simulated one, packets.
+
+    The equation has the simulation's queues above and below the threshold.
+    """
+    return interval([model - simulated for model, simulated, *_ in _by_equation_2(sources)])
+
+
+def model_ratio(sources: Sources) -> Interval | None:
+    """Time above the threshold in times of that below, by equation 2 over that simulated."""
+    return interval([model / simulated for *_, model, simulated in _by_equation_2(sources)])
+
+
+def above_to_below(sources: Sources, by: str) -> Interval | None:
+    """Time above the threshold in times of that below, by the "model" or the "simulation"."""
+    at = 2 if by == "model" else 3
+    return interval([run[at] for run in _by_equation_2(sources)])
 
 
 def differing(sources: Sources) -> Interval:
     """Runs of TCP with c_max = 1 that differ from the same under tail drop in any event."""
-    on = ["flows", "congestion", "delay", "replication"]
+    on = ["flows", "access", "congestion", "delay", "replication"]
     tail = sources.points("tail-drop", {"title": "as judged"}).select(*on, "fingerprint")
     policed = sources.points("tcp", {"c_max": 1.0}).select(*on, "fingerprint")
     both = policed.join(tail, on=on, suffix=" of tail drop")

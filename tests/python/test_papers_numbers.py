@@ -559,3 +559,13 @@ number = [{ study = "{any}", of = "got", at_least = 0 }]
     paper = made(tmp_path, claims, shown=shown)
     assert paper.studies_of(paper.claims.claim[0]) == ["toy", "other"]
     assert paper.studies_of(paper.claims.claim[1]) == ["toy"]
+
+
+def test_a_fitted_number_is_not_judged() -> None:
+    from forebay.judge import Bounds, exactly
+    from forebay.papers.judge import Part, in_range, judged, verdict_of
+
+    good = Part("used", "98", exactly(98), Bounds(97.5, 98.5))
+    fitted = Part("loss", "4", exactly(9), Bounds(3.5, 4.5), fitted=True)
+    assert verdict_of([good, fitted]) == "reproduced"
+    assert (in_range([good, fitted]), judged([good, fitted])) == (1, 1)

@@ -45,6 +45,7 @@ def _part(sources: Sources, number: Allowed, values: Values) -> list[Part]:
             _referee(sources, one, values),
             one.reading,
             _no_effect(one),
+            one.fitted,
         )
     ]
 

@@ -14,6 +14,8 @@ from forebay import stats, sweep
 from forebay._engine import ScenarioError
 from forebay.sweep import StudyData, tables
 
+_MOST = 1_000_000
+"""More than the runs of a point."""
 Where = Mapping[str, Any]
 """Columns (an axis by its name, `discipline`) and the values that they must have."""
 
@@ -31,11 +33,14 @@ class Data:
         folders: Mapping[str, Path],
         quick: bool,
         columns: Mapping[str, str] | None = None,
+        pooled: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         """The results in `folders`, by study, and the tables that each study keeps.
 
-        `columns` are short names of columns.
+        `columns` are short names of columns. `pooled` are, by study, columns whose values are runs
+        of one point.
         """
+        self._pooled = pooled or {}
         self._short = {path: name for name, path in (columns or {}).items()}
         self.quick = quick
         self._folders = folders
@@ -103,7 +108,7 @@ class Data:
     def interval(
         self, name: str, key: str | pl.Expr, where: Where | None = None, *, scale: float = 1.0
     ) -> stats.Interval:
-        """Mean and 95 % interval over the replications of one point.
+        """Mean and 95 % interval over the runs of one point.
 
         Args:
             name: the study.
@@ -121,7 +126,9 @@ class Data:
         return found
 
     def samples(self, name: str, key: str | pl.Expr, where: Where | None) -> dict[int, float]:
-        """A measure of every replication of one point that has it.
+        """A measure of every run of one point that has it.
+
+        The key of a run is its replication, in a study that pools points together with their place.
 
         Raises:
             ScenarioError: no run, or more than one point, has these values.
@@ -132,15 +139,24 @@ class Data:
     def _samples(
         self, name: str, key: str | pl.Expr, where: Where | None
     ) -> tuple[list[int], list[float | None]]:
-        """Replications and a value of each."""
-        frame = self.study(name).runs
-        self._check(name, frame, where)
+        """Keys of runs, and a value of each."""
+        whole = self.study(name).runs
+        self._check(name, whole, where)
+        pooled = [each for each in self._pooled.get(name, ()) if each in whole.columns]
+        frame = whole
         if isinstance(key, str) and key in frame.columns:
             # A study's table is wide, and filtering it whole is slow.
-            frame = frame.select(*dict.fromkeys(("point", "replication", key, *(where or ()))))
+            needed = dict.fromkeys(("point", "replication", key, *(where or ()), *pooled))
+            frame = frame.select(*needed)
         frame = self._filtered(name, frame, where)
-        if frame["point"].n_unique() > 1:
+        points = frame["point"].n_unique()
+        if points > max(1, frame.select(pooled).n_unique() if pooled else 1):
             raise ScenarioError(f'study "{name}": {dict(where or {})} is more than one point')
+        if pooled:
+            places = whole.select(pooled).unique(maintain_order=True).with_row_index("place")
+            frame = frame.join(places, on=pooled, how="left", maintain_order="left")
+            run = pl.col("place").cast(pl.Int64) * _MOST + pl.col("replication")
+            frame = frame.with_columns(replication=run)
         if isinstance(key, str) and key not in frame.columns:
             raise ScenarioError(f'study "{name}": no measure "{key}"')
         value = pl.col(key) if isinstance(key, str) else key

@@ -41,6 +41,9 @@ class StudyTable(_written.Table):
     tables: list[str] = Field(default_factory=list)
     """Tables of every run to keep beside its summary: "queue", "class", "delay", "queue_delay",
     "flows", "flow_series", "transfers". Such a study has a fixed number of replications."""
+    pooled: list[str] = Field(default_factory=list)
+    """Columns of axes whose steps are runs of one point, such as round trips that the paper does
+    not give exactly; where a number names one of them, it is of that step alone."""
 
 
 class Said(Number):
@@ -85,6 +88,9 @@ class Allowed(Number, Allows):
     """The stated number is allowed so much either way, in `unit`."""
     share: float | None = None
     """The stated number is allowed this share of itself either way."""
+    fitted: bool = False
+    """Whether our set-up was chosen by this number. Then it is shown, but is no evidence: it
+    counts neither for its claim nor among the numbers in range."""
     referee: float | Number | None = None
     """What the authors' own program, or another that was matched to it, gives, in `unit`. One that
     is looked up (`lookup`) is the same measure at the same points unless it says otherwise."""

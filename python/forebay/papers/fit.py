@@ -27,7 +27,7 @@ from forebay.papers.choices import Choices, SetUp
 from forebay.papers.claims import parts
 from forebay.papers.data import Data, Where
 from forebay.papers.files import ClaimTable, StatementTable
-from forebay.papers.judge import in_range, verdict_of
+from forebay.papers.judge import in_range, judged, verdict_of
 from forebay.papers.paper import Paper, load
 from forebay.sweep import Study, several
 from forebay.sweep.layout import COMPLETE
@@ -403,7 +403,7 @@ class _Search:
             if known not in self._known:
                 try:
                     found = parts(sources, self._paper.numbers(each))
-                    self._known[known] = verdict_of(found), in_range(found), len(found)
+                    self._known[known] = verdict_of(found), in_range(found), judged(found)
                 except ScenarioError:  # Something was not measured, or not where it is asked for.
                     self._known[known] = "not testable", 0, 0
             verdicts[_id(each)] = self._known[known]
@@ -434,7 +434,7 @@ class _Search:
 
     def _data(self, kind: type[Any], plans: Mapping[str, tuple[str, Study]]) -> Any:
         folders = {name: self._folder / place for name, (place, _) in plans.items()}
-        return kind(self._tables, folders, False, self._paper.file.column)
+        return kind(self._tables, folders, False, self._paper.file.column, self._paper.pooled)
 
     def _run(self, plans: Mapping[str, tuple[str, Study]], told: str, share: float = 0.0) -> None:
         """Run what is not finished."""

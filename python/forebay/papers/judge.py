@@ -35,6 +35,8 @@ class Part:
     """The reading of the paper's words that asks for it; every one if empty."""
     no_effect: float | None = None
     """The value of a comparison without any difference, in `unit`; none for other numbers."""
+    fitted: bool = False
+    """Whether our set-up was chosen by it: it is no evidence, and not judged."""
 
     @property
     def verdict(self) -> str:
@@ -46,7 +48,7 @@ def verdict_of(parts: Sequence[Part]) -> str:
     """The verdict of a claim from those of its parts, under the reading that fits best.
 
     Raises:
-        ValueError: there are no parts.
+        ValueError: there are no parts, or our set-up was chosen by all of them.
     """
     return _verdict(best(parts))
 
@@ -59,10 +61,13 @@ def best(parts: Sequence[Part]) -> list[Part]:
 def readings(parts: Sequence[Part]) -> dict[str, list[Part]]:
     """The numbers that each reading of a claim's words asks for; those that fit best come first.
 
+    Numbers by which our set-up was chosen are left out.
+
     A claim whose words have one reading only has one without a name.
     """
     names = dict.fromkeys(part.reading for part in parts if part.reading) or {"": None}
-    asked = {name: [part for part in parts if part.reading in ("", name)] for name in names}
+    judged = [part for part in parts if not part.fitted]
+    asked = {name: [part for part in judged if part.reading in ("", name)] for name in names}
 
     def fit(name: str) -> tuple[int, float]:
         return _ORDER.index(_verdict(asked[name])), -_good(asked[name]) / len(asked[name])
@@ -73,6 +78,11 @@ def readings(parts: Sequence[Part]) -> dict[str, list[Part]]:
 def in_range(parts: Sequence[Part]) -> int:
     """How many numbers surely lie in range, under the reading that fits best."""
     return _good(best(parts))
+
+
+def judged(parts: Sequence[Part]) -> int:
+    """How many numbers are judged, under every reading."""
+    return sum(not part.fitted for part in parts)
 
 
 _ORDER = [PAPER[each] for each in (Standing.INSIDE, Standing.OPEN, Standing.OUTSIDE)]

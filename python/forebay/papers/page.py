@@ -258,10 +258,11 @@ def _named(claim: Mapping[str, Any]) -> str:
 
 
 def _inside(claim: Mapping[str, Any]) -> str:
-    reading = claim.get("reading", "")
+    named = (each["reading"] for each in claim["parts"] if each.get("reading"))
+    reading = claim.get("reading") or next(named, "")
     parts = [each for each in claim["parts"] if each.get("reading", "") in ("", reading)]
-    good = sum(part["verdict"] == "reproduced" for part in parts)
-    return f"{good}/{len(parts)}" if parts else ""
+    counted = verdicts.inside(parts)
+    return f"{counted['good']}/{counted['of']}" if counted["of"] else ""
 
 
 def _numbers(found: Mapping[str, Any]) -> list[Block]:
@@ -269,13 +270,14 @@ def _numbers(found: Mapping[str, Any]) -> list[Block]:
     stated = verdicts.numbers(found)
     if not stated:
         return []
-    good = sum(part["verdict"] == "reproduced" for part in stated)
+    counted = verdicts.inside(stated)
     rows = []
     for part in stated:
         unit = f" {part['unit']}" if part["unit"] else ""
         paper = f"{cell(part['stated'])}{unit} ({_range(part['allowed'], '')})"
         row = [part["claim"], part["what"], paper, _measured(part), cell(part["referee"])]
-        rows.append([*row, part["verdict"], _direction(part), _value(part)])
+        verdict = "fitted" if part.get("fitted") else part["verdict"]
+        rows.append([*row, verdict, _direction(part), _value(part)])
     head = [
         "claim",
         "number",
@@ -286,7 +288,10 @@ def _numbers(found: Mapping[str, Any]) -> list[Block]:
         "direction",
         "value",
     ]
-    told = f"Numbers that the paper states: {good} of {len(stated)} are in range. {_MARKS}"
+    share = f"{counted['good']} of {counted['of']}"
+    told = f"Numbers that the paper states: {share} are in range. {_MARKS}"
+    if len(stated) > counted["of"]:
+        told += f" {_FITTED}"
     if all(part["referee"] is None for part in stated):
         at = head.index("referee")
         head, rows = head[:at] + head[at + 1 :], [row[:at] + row[at + 1 :] for row in rows]
@@ -297,6 +302,11 @@ _MARKS = (
     "*Direction* says whether a comparison goes the way that the paper states. *Value* says "
     "whether a number in our interval rounds to the one stated; if not, how far our mean is from "
     "it."
+)
+
+
+_FITTED = (
+    "*Fitted* means that our set-up was chosen by this number: it is no evidence, and not counted."
 )
 
 

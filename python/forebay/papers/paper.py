@@ -51,6 +51,11 @@ class Paper:
     rows: Mapping[str, Factors]
     """Rows of variables, by name."""
 
+    @property
+    def pooled(self) -> dict[str, list[str]]:
+        """Columns of each study whose values are runs of one point."""
+        return {each.name: each.pooled for each in self.file.study}
+
     def sources(self, data: Data) -> Sources:
         """What its numbers are made of."""
         return Sources(data, self.file.measure, self.calls, self.rows, judge=self._judged)

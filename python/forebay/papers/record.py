@@ -258,6 +258,7 @@ def _part(part: Part) -> dict[str, Any]:
         "verdict": part.verdict,
         **({"reading": part.reading} if part.reading else {}),
         **({} if part.no_effect is None else {"no_effect": part.no_effect}),
+        **({"fitted": True} if part.fitted else {}),
     }
 
 

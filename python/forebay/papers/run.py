@@ -69,7 +69,8 @@ def run(
         made_for["set"] = list(settings)
     claim(folder, "paper.json", made_for, _words)
     kept = {each.name: each.tables for each in paper.file.study}
-    data = Data(kept, {name: folder / name for name in kept}, quick, paper.file.column)
+    folders = {name: folder / name for name in kept}
+    data = Data(kept, folders, quick, paper.file.column, paper.pooled)
     if partial:
         planned = {name: each for name, each in planned.items() if _begun(data, name, folder, each)}
     else:

@@ -8,7 +8,7 @@ from typing import Any
 
 from forebay.papers.claims import parts, quoted
 from forebay.papers.files import Column, TableTable
-from forebay.papers.judge import in_range, verdict_of
+from forebay.papers.judge import in_range, judged, verdict_of
 from forebay.papers.numbers import Number, Setting, Sources, within
 from forebay.papers.paper import Paper
 from forebay.papers.variables import Values, all_filled, filled
@@ -68,7 +68,7 @@ def _verdict(paper: Paper, chosen: Sources, table: TableTable, id_: str) -> str:
         return ""
     found = parts(chosen, asked)
     mark = MARKS[verdict_of(found)]
-    return f"{mark}, {in_range(found)} of {len(found)}" if table.counts else mark
+    return f"{mark}, {in_range(found)} of {judged(found)}" if table.counts else mark
 
 
 def _cell(sources: Sources, column: Column, values: Values) -> Any:
