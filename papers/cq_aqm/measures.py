@@ -63,6 +63,21 @@ def lossless_series(sources: Sources) -> Interval:
     return proportion([each == 0 for each in series["lost"]])
 
 
+def relative_fall(sources: Sources) -> Interval:
+    """Fall of p = 1 throughput with preemption from 55 to 88 %, times the fall without."""
+
+    def fall(discipline: str) -> float:
+        first, last = (
+            sources.data.interval(
+                "mixed", "classes.tcp-p1.goodput_bps", {PAIRS: pairs, "discipline": discipline}
+            ).mean
+            for pairs in (4, 7)
+        )
+        return 1 - last / first
+
+    return exactly(fall("CQ-AQM") / fall("none"))
+
+
 def moved(sources: Sources) -> str:
     """Goodput of four classes at 110 %, in kb/s, without and with preemption."""
     names = ("tcp-p1", "tcp-p0", "bursty-p1", "bursty-p0")

@@ -276,12 +276,14 @@ def inside(sources: Sources, stated: float, **row: Any) -> str:
     return "yes" if one.low <= stated <= one.high else "no"
 
 
-def _rated(sources: Sources, calls: int, discipline: str) -> list[float | None]:
-    """R of each call of all runs, beside as many FTP flows; none if it said nothing."""
+def _rated(
+    sources: Sources, calls: int, discipline: str, title: str = "as many"
+) -> list[float | None]:
+    """R of each call of all runs; none if it said nothing."""
     found: list[float | None] = (
         sources.data.table("calls", "flows")
         .filter(
-            pl.col("title") == "as many",
+            pl.col("title") == title,
             pl.col("traffic.calls.flows") == calls,
             pl.col("discipline") == discipline,
             pl.col("class") == "calls",
@@ -302,16 +304,17 @@ def rated(sources: Sources, discipline: str, rating: str) -> Interval:
     return exactly(100 * found.count(list(RATINGS).index(rating)) / len(found))
 
 
-def rated_better(sources: Sources) -> Interval:
-    """Of 50 calls, of all runs, those rated better with NCQ 1 % less those rated worse."""
-    pairs = zip(*(_rated(sources, 50, each) for each in (TAIL, "NCQ 1 %")), strict=True)
+def rated_better(sources: Sources, title: str, calls: int, discipline: str) -> Interval:
+    """Of the calls of all runs, those rated better than with drop-tail less those rated worse."""
+    both = (_rated(sources, calls, each, title) for each in (TAIL, discipline))
+    pairs = zip(*both, strict=True)
     steps = [_level(b) - _level(a) for a, b in pairs if a is not None and b is not None]
     return exactly(sum(each > 0 for each in steps) - sum(each < 0 for each in steps))
 
 
-def rated_poor(sources: Sources) -> Interval:
-    """Percent of 90 calls with NCQ 1 % that are rated poor or worse."""
-    found = _rated(sources, 90, "NCQ 1 %")
+def rated_poor(sources: Sources, title: str, calls: int, discipline: str) -> Interval:
+    """Percent of the calls of all runs that are rated poor or worse."""
+    found = _rated(sources, calls, discipline, title)
     return proportion([each < RATINGS["low"] for each in found if each is not None])
 
 
@@ -338,30 +341,35 @@ def bound(sources: Sources, of: str) -> Interval:
     return exactly(found[of])
 
 
-def _enough(sources: Sources) -> tuple[str, Interval]:
-    """The least threshold with which 50 calls are rated medium, and R with it."""
+def _enough(sources: Sources, calls: int) -> tuple[str, Interval]:
+    """The least threshold with which calls are rated medium, and R with it."""
     labels = sources.data.runs("calls-threshold")["discipline"].unique(maintain_order=True)
     key = "classes.calls.r_factor"
     found = (
-        (label, sources.data.interval("calls-threshold", key, {"discipline": label}))
+        (
+            label,
+            sources.data.interval(
+                "calls-threshold", key, {"discipline": label, "traffic.calls.flows": calls}
+            ),
+        )
         for label in labels
     )
     return next(each for each in found if each[1].mean >= RATINGS["medium"])
 
 
-def enough(sources: Sources) -> str:
-    """The least threshold with which 50 calls are rated medium."""
-    return _enough(sources)[0]
+def enough(sources: Sources, calls: int) -> str:
+    """The least threshold with which so many calls are rated medium."""
+    return _enough(sources, calls)[0]
 
 
-def enough_rating(sources: Sources) -> Interval:
-    """R of 50 calls with that threshold."""
-    return _enough(sources)[1]
+def enough_rating(sources: Sources, calls: int) -> Interval:
+    """R of so many calls with that threshold."""
+    return _enough(sources, calls)[1]
 
 
-def _deployed(sources: Sources, routers: int, key: str) -> list[float]:
+def _deployed(sources: Sources, routers: int, key: str, run: str = "deployment") -> list[float]:
     """Change against drop-tail of a measure of the deployment, %, of each load."""
-    runs = sources.data.runs("deployment")
+    runs = sources.data.runs(run)
     loads = [name for name in runs.columns if name.startswith("traffic.")]
     both = runs.filter(title=ROUTERS[routers]).join(
         runs.filter(title=ROUTERS[0]), on=loads, suffix=".base"
@@ -376,10 +384,15 @@ def gain(sources: Sources, routers: int, key: str) -> Interval | None:
 
 
 def gainers(
-    sources: Sources, routers: int, key: str, low: float, high: float = math.inf
+    sources: Sources, run: str, routers: int, key: str, low: float, high: float = math.inf
 ) -> Interval:
-    """Percent of the loads that gain more than `low` and up to `high`, in percent."""
-    return proportion([low < each <= high for each in _deployed(sources, routers, key)])
+    """Percent of our 50 loads that gain more than `low` and up to `high`, in percent.
+
+    Without an interval: the range allows for the chance of both samples of 50.
+    """
+    return exactly(
+        proportion([low < g <= high for g in _deployed(sources, routers, key, run)]).mean
+    )
 
 
 def gained(sources: Sources, place: float) -> Interval:
