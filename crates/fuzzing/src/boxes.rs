@@ -105,6 +105,7 @@ fn header(u: &mut Unstructured) -> Result<Header> {
         flow,
         class: u.int_in_range(0..=3)?,
         dscp: u.int_in_range(0..=63)?,
+        len: u.int_in_range(0..=65_535)?,
         tcp: has_header.then_some(tcp),
     })
 }

@@ -181,7 +181,7 @@ fn header(view: &IpView, class: u8, frame: &[u8]) -> Option<Header> {
         destination: view.destination,
         protocol: view.protocol,
     };
-    Some(Header { flow, class, dscp: view.tos >> 2, tcp: tcp_header(frame, view) })
+    Some(Header { flow, class, dscp: view.tos >> 2, len: view.len, tcp: tcp_header(frame, view) })
 }
 
 /// Appends the IP packet of `ack` to `out`. Returns false if that is impossible.

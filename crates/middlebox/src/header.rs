@@ -40,6 +40,8 @@ pub struct Header {
     pub class: u8,
     /// Differentiated services codepoint, 0 to 63.
     pub dscp: u8,
+    /// Length of the IP packet in bytes.
+    pub len: u32,
     /// The TCP header; None for other protocols and for fragments beyond the first.
     pub tcp: Option<Tcp>,
 }

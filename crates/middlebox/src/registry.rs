@@ -1,8 +1,8 @@
 //! Boxes by name.
 
 use crate::Middlebox;
-use crate::aspq::{Controller, Params};
-use forebay_core::{ConfigError, Family, Named, Registry};
+use crate::aspq::{Controller, Freeze, Params};
+use forebay_core::{ConfigError, Family, Named, Registry, Setting};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,8 @@ impl Family for dyn Middlebox {
     const WHAT: &'static str = "box";
     type Facts = ();
     const USUAL: () = ();
-    type Site<'a> = ();
+    /// The link in front of which the box is; None if packets pass unqueued there.
+    type Site<'a> = Option<Setting>;
     type Built = Option<Box<dyn Middlebox>>;
 }
 
@@ -23,8 +24,18 @@ impl Named for Controller {
     const SOURCE: &'static str = "Rahimi and Pournaghshband, ASPQ, section III-B";
     type Params = Params;
 
-    fn build(params: &Params, _: &()) -> Result<Option<Box<dyn Middlebox>>, ConfigError> {
-        Ok(Some(Box::new(Controller::new(params)?)))
+    fn resolve(params: &mut Params, link: &Option<Setting>) {
+        if params.freeze != Freeze::Always {
+            params.rate = params.rate.or(link.map(|link| link.rate));
+        }
+    }
+
+    fn build(
+        params: &Params,
+        link: &Option<Setting>,
+    ) -> Result<Option<Box<dyn Middlebox>>, ConfigError> {
+        let overhead = link.map_or(0, |link| link.overhead);
+        Ok(Some(Box::new(Controller::new(params)?.with_overhead(overhead))))
     }
 }
 
@@ -43,7 +54,10 @@ impl Named for Absent {
     const SOURCE: &'static str = "none";
     type Params = AbsentParams;
 
-    fn build(_: &AbsentParams, _: &()) -> Result<Option<Box<dyn Middlebox>>, ConfigError> {
+    fn build(
+        _: &AbsentParams,
+        _: &Option<Setting>,
+    ) -> Result<Option<Box<dyn Middlebox>>, ConfigError> {
         Ok(None)
     }
 }

@@ -1,8 +1,8 @@
 //! The controller between hosts that do anything in any order: by chance, and every short sequence
 //! of what may happen.
 
-use forebay_core::{Duration, Time};
-use forebay_middlebox::aspq::{Controller, Params};
+use forebay_core::{Duration, Rate, Time};
+use forebay_middlebox::aspq::{Controller, Freeze, Params};
 use forebay_middlebox::{Ack, FiveTuple, Header, Middlebox, Tcp, Verdict, flags};
 use proptest::prelude::*;
 
@@ -77,7 +77,13 @@ impl World {
     fn forward(&mut self, flow: usize, tcp: Tcp) -> Verdict {
         let clock = self.hosts[flow].clock;
         let tcp = Tcp { ack: 1, window: 999, timestamps: Some((clock + 7, clock)), ..tcp };
-        let header = Header { flow: key(flow), class: level(flow), dscp: 0, tcp: Some(tcp) };
+        let header = Header {
+            flow: key(flow),
+            class: level(flow),
+            dscp: 0,
+            len: tcp.payload_len + 40,
+            tcp: Some(tcp),
+        };
         let verdict = self.controller.forward(self.now, &header);
         match verdict {
             Verdict::Pass => {}
@@ -96,7 +102,7 @@ impl World {
         let clock = self.hosts[flow].clock;
         let tcp = Tcp { timestamps: Some((clock, 5)), ..tcp };
         let flow_back = key(flow).reversed();
-        let header = Header { flow: flow_back, class: 0, dscp: 0, tcp: Some(tcp) };
+        let header = Header { flow: flow_back, class: 0, dscp: 0, len: 40, tcp: Some(tcp) };
         let verdict = self.controller.backward(self.now, &header);
         self.hosts[flow].told = match verdict {
             Verdict::Pass => tcp.window,
@@ -194,13 +200,13 @@ impl World {
             }
             Act::Datagram(class) => {
                 let flow = FiveTuple { protocol: 17, ..key(99) };
-                let header = Header { flow, class, dscp: 0, tcp: None };
+                let header = Header { flow, class, dscp: 0, len: 1500, tcp: None };
                 assert_eq!(self.controller.forward(self.now, &header), Verdict::Pass);
             }
             Act::Stranger(port, class) => {
                 let flow = FiveTuple { source_port: 1000 + port, ..key(0) };
                 let tcp = Tcp { flags: flags::SYN, ..Tcp::default() };
-                let header = Header { flow, class, dscp: 0, tcp: Some(tcp) };
+                let header = Header { flow, class, dscp: 0, len: 40, tcp: Some(tcp) };
                 assert_eq!(self.controller.forward(self.now, &header), Verdict::Pass);
             }
             Act::Wait(ms) => {
@@ -268,14 +274,20 @@ fn acts() -> impl Strategy<Value = Act> {
 
 fn params() -> impl Strategy<Value = Params> {
     let span = || proptest::option::of((1..400_u64).prop_map(Duration::from_millis));
-    (span(), span(), span(), span(), prop_oneof![Just(1), Just(3), Just(100)]).prop_map(
-        |(trickle, staged_release, repeat_release, freeze_limit, max_flows)| Params {
+    let freeze = prop_oneof![Just(Freeze::Always), Just(Freeze::WhenFull), Just(Freeze::Residual)];
+    // Links that few of the acts fill, and links that they often fill.
+    let rate = prop_oneof![Just(100_000), Just(1_000_000)].prop_map(Rate::from_bps);
+    let most = prop_oneof![Just(1), Just(3), Just(100)];
+    (span(), span(), span(), span(), most, freeze, rate).prop_map(
+        |(trickle, staged_release, repeat_release, freeze_limit, max_flows, freeze, rate)| Params {
             idle_timeout: IDLE,
             max_flows,
             trickle,
             staged_release,
             repeat_release,
             freeze_limit,
+            freeze,
+            rate: Some(rate),
             ..Params::default()
         },
     )

@@ -1,6 +1,6 @@
 //! Parts from elsewhere: what joins the registry, a scenario can name.
 
-use forebay_core::{ConfigError, Named, Time};
+use forebay_core::{ConfigError, Named, Setting, Time};
 use forebay_middlebox::{Ack, Counts, Header, Middlebox, Verdict};
 use forebay_sim::{Registry, Scenario, summary};
 use schemars::JsonSchema;
@@ -34,7 +34,10 @@ impl Named for Narrow {
     const SOURCE: &'static str = "none";
     type Params = NarrowParams;
 
-    fn build(params: &NarrowParams, _: &()) -> Result<Option<Box<dyn Middlebox>>, ConfigError> {
+    fn build(
+        params: &NarrowParams,
+        _: &Option<Setting>,
+    ) -> Result<Option<Box<dyn Middlebox>>, ConfigError> {
         Ok(Some(Box::new(Narrow { most: params.most, rewritten: 0 })))
     }
 }

@@ -373,10 +373,15 @@ impl Link {
             self.queue = Some(whole.map_err(|error| error.within("queue"))?);
         }
         if let Some(block) = &self.middlebox {
-            let whole = parts.boxes.effective(block, &());
+            let whole = parts.boxes.effective(block, &self.site());
             self.middlebox = Some(whole.map_err(|error| error.within("box"))?);
         }
         Ok(())
+    }
+
+    /// The link for which its box is built.
+    fn site(&self) -> Option<Setting> {
+        self.rate.map(|rate| self.setting(rate))
     }
 
     /// Its box, if it has one.
@@ -384,7 +389,9 @@ impl Link {
     /// # Errors
     /// The box is wrong.
     pub fn middlebox(&self, parts: &Parts) -> Result<Option<Box<dyn Middlebox>>, ConfigError> {
-        let built = self.middlebox.as_ref().map(|block| parts.boxes.build(block, &())).transpose();
+        let site = self.site();
+        let built =
+            self.middlebox.as_ref().map(|block| parts.boxes.build(block, &site)).transpose();
         built.map(Option::flatten).map_err(|error| error.within("box"))
     }
 

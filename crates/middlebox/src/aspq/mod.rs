@@ -30,7 +30,7 @@
 //! let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
 //! let data = Tcp { seq: 1, flags: flags::ACK, payload_len: 1000, ..Tcp::default() };
 //! let ack = Tcp { ack: 1001, flags: flags::ACK, window: 500, ..Tcp::default() };
-//! let low = Header { flow: flow(1), class: 0, dscp: 0, tcp: Some(data) };
+//! let low = Header { flow: flow(1), class: 0, dscp: 0, len: 1040, tcp: Some(data) };
 //! let high = Header { flow: flow(2), class: 1, ..low };
 //! let back = Header { flow: flow(1).reversed(), tcp: Some(ack), ..low };
 //!
@@ -72,11 +72,30 @@
 //!   freeze, and then to the receiver's.
 //! - `repeat_release`: the release is repeated until data come, at most ten times, because ACKs can
 //!   be lost.
-//! - `freeze_limit`: longest freeze. Afterwards the flow passes until the highest active level
+//! - `freeze`: how far flows are held back. "when-full" and "residual" measure the packets of every
+//!   level in intervals of 100 ms, or of 20 large packets if these take longer. A flow stays frozen
+//!   until a whole interval shows that higher levels leave at least a twentieth of the link. Then
+//!   its sender is told of a window. "when-full" gives it the receiver's, "residual" one of its
+//!   share of the rest times its round trip, and two segments, because a receiver may wait for the
+//!   second one. When the link is full again, the window is 0, as in the paper.
+//! - `freeze_limit`: longest freeze in which nothing may be sent. Afterwards the flow passes until the highest active level
 //!   falls.
 //!
 //! The first two count bytes, so they need the window scale. They do not apply to flows whose
-//! handshake was not seen.
+//! handshake was not seen. For these, "residual" is "when-full".
+//!
+//! # What a partial freeze knows
+//! - The rate of the link, from its configuration. If another device has the link, `rate` says it.
+//!   Packets that the device drops later count as well.
+//! - The round trip: from the receiver's SYN to the sender's answer, once, and from a segment to its
+//!   acknowledgment, the least so far. A path that becomes longer is used less.
+//! - The senders that share the rest: those of the last two intervals.
+//!
+//! A partial window withdraws only room that was offered and not used: its right edge is never
+//! before data that were seen, or before an edge that it had while the freeze is partial (up to one
+//! unit of the window scale). RFC 9293, section 3.8.6, discourages to move an edge back, and asks
+//! senders to bear it; a freeze does so, as in the paper. A partial window is never smaller than
+//! two segments, so it is never a silly one.
 //!
 //! # Bounds
 //! At most `max_flows` flows are known. For another one, the flow that was silent longest is
@@ -87,14 +106,16 @@
 mod flow;
 mod params;
 mod priority;
+mod residual;
 mod table;
 
-pub use params::Params;
+pub use params::{Freeze, Params};
 pub use priority::Priority;
 
 use crate::{Ack, Counts, Header, Middlebox, Tcp, Verdict, flags};
-use flow::{Flow, Freeze, Phase};
+use flow::{Flow, Frozen, Path, Phase};
 use forebay_core::{ConfigError, Duration, Time};
+use residual::Residual;
 use std::collections::{BTreeSet, VecDeque};
 use table::{Levels, Slot, Table};
 
@@ -121,6 +142,10 @@ pub struct Controller {
     timers: BTreeSet<(Time, Slot)>,
     /// Releases of flows that were forgotten.
     owed: VecDeque<Ack>,
+    /// What higher levels leave of the link; None if they are taken to fill it.
+    residual: Option<Residual>,
+    /// Bytes that the link adds to every IP packet.
+    overhead: u32,
     counts: Counts,
 }
 
@@ -140,15 +165,25 @@ impl Controller {
             frozen: BTreeSet::new(),
             timers: BTreeSet::new(),
             owed: VecDeque::new(),
+            residual: params.rate.filter(|_| params.freeze != Freeze::Always).map(Residual::new),
+            overhead: 0,
             counts: Counts::default(),
         })
+    }
+
+    /// The controller in front of a link that adds `bytes` to every IP packet.
+    pub fn with_overhead(self, bytes: u32) -> Self {
+        Controller { overhead: bytes, ..self }
     }
 }
 
 impl Middlebox for Controller {
     fn forward(&mut self, now: Time, header: &Header) -> Verdict {
-        self.now = now;
+        self.set_time(now);
         let level = self.params.priority.level(header);
+        if let Some(residual) = self.residual.as_mut().filter(|_| level > 0) {
+            residual.count(level, header.len.saturating_add(self.overhead));
+        }
         let slot = match self.table.find(&header.flow) {
             Some(slot) => slot,
             None if header.flow.protocol == TCP || level > 0 => self.insert(header, level),
@@ -170,11 +205,18 @@ impl Middlebox for Controller {
             self.begin(slot, tcp);
         }
         let flow = self.table.get_mut(slot);
-        if matches!(flow.phase, Phase::Frozen(_)) && flow.is_probe(tcp) {
+        if matches!(flow.phase, Phase::Frozen(Frozen { is_partial: false, .. }))
+            && flow.is_probe(tcp)
+        {
             self.counts.probes_answered += 1;
             return Verdict::Answer(answer(flow, tcp));
         }
-        flow.on_sent(tcp);
+        flow.on_sent(tcp, now);
+        if let (Phase::Frozen(_), Some(residual)) = (flow.phase, &mut self.residual)
+            && tcp.payload_len > 0
+        {
+            residual.count_sender(flow);
+        }
         if tcp.payload_len > 0 && matches!(flow.phase, Phase::Waiting { .. }) {
             flow.phase = Phase::Open;
         }
@@ -185,7 +227,7 @@ impl Middlebox for Controller {
     }
 
     fn backward(&mut self, now: Time, header: &Header) -> Verdict {
-        self.now = now;
+        self.set_time(now);
         let Some(tcp) = &header.tcp else { return Verdict::Pass };
         let key = header.flow.reversed();
         let slot = match self.table.find(&key) {
@@ -211,13 +253,14 @@ impl Middlebox for Controller {
                 // The reports of an earlier receiver between these ports no longer count.
                 flow.said = None;
             }
+            flow.on_receivers_syn(tcp, now);
             return Verdict::Pass;
         }
         if !tcp.has(flags::ACK) {
             return Verdict::Pass;
         }
         let flight = flow.flight();
-        if flow.on_said(tcp) {
+        if flow.on_said(tcp, now) {
             // All that the sender will ever send has arrived.
             self.forget(slot);
             return Verdict::Pass;
@@ -232,7 +275,7 @@ impl Middlebox for Controller {
     }
 
     fn poll(&mut self, now: Time) -> Option<Ack> {
-        self.now = now;
+        self.set_time(now);
         loop {
             let ack = if let Some(ack) = self.owed.pop_front() {
                 Some(ack)
@@ -257,7 +300,10 @@ impl Middlebox for Controller {
         if self.released().is_some() || !self.owed.is_empty() {
             return Some(self.now);
         }
-        self.timers.first().map(|(due, _)| *due)
+        // While flows are held back, the measurement decides whether they may send.
+        let measured = self.residual.as_ref().filter(|_| !self.frozen.is_empty());
+        let timer = self.timers.first().map(|(due, _)| *due);
+        timer.into_iter().chain(measured.map(Residual::end)).min()
     }
 
     fn most_flows(&self) -> usize {
@@ -281,6 +327,43 @@ impl Middlebox for Controller {
 }
 
 impl Controller {
+    /// The time is `now`, which may be the end of an interval of the measurement.
+    fn set_time(&mut self, now: Time) {
+        self.now = now;
+        let Some(mut residual) = self.residual.take() else { return };
+        if let Some(start) = residual.advance(now) {
+            let frozen = std::mem::take(&mut self.frozen);
+            for &(level, slot) in &frozen {
+                self.measured(&residual, start, level, slot);
+            }
+            self.frozen = frozen;
+        }
+        self.residual = Some(residual);
+    }
+
+    /// An interval of the measurement that began at `start` has ended. A flow that has been held
+    /// back since then may send what is left.
+    fn measured(&mut self, residual: &Residual, start: Time, level: u8, slot: Slot) {
+        let flow = self.table.get_mut(slot);
+        let Phase::Frozen(frozen) = &mut flow.phase else { return };
+        let is_partial = !residual.is_full(level) && frozen.since <= start;
+        if frozen.is_partial == is_partial {
+            return;
+        }
+        (frozen.is_partial, frozen.edge) = (is_partial, None);
+        frozen.until = match self.params.freeze_limit {
+            Some(limit) if !is_partial => self.now + limit,
+            _ => Time::MAX,
+        };
+        if let (true, Some(said)) = (is_partial, flow.said) {
+            let by_bytes = self.params.freeze == Freeze::Residual;
+            let bytes = residual.window(flow).filter(|_| by_bytes);
+            let window = bytes.map_or(said.window, |bytes| flow.offer(bytes, said.ack));
+            self.owed.push_back(flow.speak(&said, window));
+        }
+        self.arm(slot);
+    }
+
     /// Makes room for the flow of `header` (a forward one) and adds it.
     fn insert(&mut self, header: &Header, level: u8) -> Slot {
         if let Some(oldest) = self.table.surplus() {
@@ -313,9 +396,11 @@ impl Controller {
         self.thaw(slot);
         let flow = self.table.get_mut(slot);
         let receiver = if syn.has(flags::ACK) { flow.scales[1] } else { None };
+        let path = if syn.has(flags::ACK) { flow.path } else { Path::default() };
         let Flow { key, level, active, last_active, timer, .. } = *flow;
         let scales = [Some(syn.window_scale), receiver];
-        *flow = Flow { active, last_active, timer, scales, ..Flow::new(key, level, self.now) };
+        *flow =
+            Flow { active, last_active, timer, scales, path, ..Flow::new(key, level, self.now) };
     }
 
     fn set_level(&mut self, slot: Slot, level: u8) {
@@ -379,7 +464,15 @@ impl Controller {
             return;
         }
         let was_active = flow.active;
-        flow.phase = Phase::Frozen(Freeze { until, flight, trickle, edge: None, was_active });
+        flow.phase = Phase::Frozen(Frozen {
+            since: self.now,
+            until,
+            flight,
+            trickle,
+            edge: None,
+            is_partial: false,
+            was_active,
+        });
         self.frozen.insert((flow.level, slot));
         self.counts.freezes += 1;
         self.arm(slot);
@@ -402,7 +495,7 @@ impl Controller {
 
     /// Ends a freeze. Returns the acknowledgment that tells the sender.
     fn release(&mut self, slot: Slot) -> Option<Ack> {
-        let Phase::Frozen(Freeze { flight, was_active, .. }) = self.table.get(slot).phase else {
+        let Phase::Frozen(Frozen { flight, was_active, .. }) = self.table.get(slot).phase else {
             return None;
         };
         self.thaw(slot);
@@ -429,10 +522,17 @@ impl Controller {
 
     /// Limits the room that a segment offers to the sender to what the flow's phase allows.
     fn limit_window(&mut self, slot: Slot, tcp: &Tcp) -> Verdict {
-        let flow = self.table.get(slot);
+        let residual = self.residual.as_ref().filter(|_| self.params.freeze == Freeze::Residual);
+        let flow = self.table.get_mut(slot);
         let limit = match flow.phase {
             Phase::Open | Phase::Waiting { .. } => return Verdict::Pass,
-            Phase::Frozen(Freeze { edge, .. }) => {
+            Phase::Frozen(Frozen { is_partial: true, .. }) => {
+                match residual.and_then(|residual| residual.window(flow)) {
+                    Some(bytes) => flow.offer(bytes, tcp.ack),
+                    None => return Verdict::Pass,
+                }
+            }
+            Phase::Frozen(Frozen { edge, .. }) => {
                 edge.map_or(0, |edge| flow.window_to(edge, tcp.ack))
             }
             Phase::Releasing { start, flight, step, .. } => {
@@ -461,7 +561,7 @@ impl Controller {
             }
             Phase::Frozen(freeze) if freeze.trickle <= now => {
                 freeze.trickle = now + self.params.trickle.unwrap_or(Duration::MAX);
-                trickle(flow)
+                if freeze.is_partial { None } else { trickle(flow) }
             }
             Phase::Releasing { start, flight, step, next } if *next <= now => {
                 let Some(said) = flow.said else {

@@ -2,7 +2,22 @@
 
 use super::{Priority, STEPS};
 use forebay_core::config::{require, within};
-use forebay_core::{ConfigError, Duration, params};
+use forebay_core::{ConfigError, Duration, Rate, params};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// When and how far a flow is held back while a higher level is active.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Freeze {
+    /// All the time, as in the paper.
+    #[default]
+    Always,
+    /// Only while the higher levels fill the link.
+    WhenFull,
+    /// As `when-full`. While they leave a part of the link, windows are limited to that part.
+    Residual,
+}
 
 params! {
     // The defaults are the paper's algorithm.
@@ -29,9 +44,18 @@ params! {
         /// Never if absent.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub repeat_release: Option<Duration> = None,
-        /// Longest freeze; above 0. Without limit if absent.
+        /// Longest time that a flow may send nothing; above 0. Without limit if absent.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub freeze_limit: Option<Duration> = None,
+        /// How far a flow is held back: "always" (the paper's; its window is 0 as long as a higher
+        /// level is active), "when-full" (only while higher levels fill the link) or "residual"
+        /// (as "when-full"; and while they leave a part of the link, the window is limited to what
+        /// that part carries in a round trip).
+        pub freeze: Freeze = Freeze::Always,
+        /// Rate of the device's link, for "when-full" and "residual"; above 0. By default that of
+        /// the link in front of which the box is.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub rate: Option<Rate> = None,
     }
 }
 
@@ -52,6 +76,14 @@ impl Params {
         let eighth = self.staged_release.map(|span| span / u64::from(STEPS));
         positive("staged_release", eighth)?;
         positive("repeat_release", self.repeat_release)?;
-        positive("freeze_limit", self.freeze_limit)
+        positive("freeze_limit", self.freeze_limit)?;
+        require(self.rate.is_none_or(|rate| rate.bps() > 0), "rate", || {
+            "must be greater than 0".into()
+        })?;
+        require(self.freeze == Freeze::Always || self.rate.is_some(), "rate", || {
+            "is missing; \"when-full\" and \"residual\" need the rate of the device's link, such as \
+             \"10Mbit\""
+                .into()
+        })
     }
 }

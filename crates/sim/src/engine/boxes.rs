@@ -169,6 +169,7 @@ impl Ends<'_> {
             flow: if cargo.backward { forward.reversed() } else { forward },
             class: packet.class,
             dscp: packet.dscp(),
+            len: packet.len,
             tcp: cargo.tcp_header(shift),
         }
     }

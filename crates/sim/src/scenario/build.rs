@@ -204,7 +204,7 @@ impl Scenario {
         let mut layout = Layout::default();
         let mut boxes = Vec::new();
         for (index, link) in self.links.iter().enumerate() {
-            if let Some((kind, middlebox)) = link.middlebox(&self.registry.boxes)? {
+            if let Some((kind, middlebox)) = link.middlebox(&self.base, &self.registry.boxes)? {
                 layout.boxes.insert(index, boxes.len() as u32);
                 boxes.push(PlacedBox::new(index as u32, kind, middlebox));
             }

@@ -159,11 +159,13 @@ impl DirectedLink {
     /// The box in front of the link, and its kind.
     pub fn middlebox(
         &self,
+        base: &Path,
         boxes: &Registry<dyn Middlebox>,
     ) -> Result<Option<NamedBox>, ConfigError> {
         let Some(block) = &self.table.middlebox else { return Ok(None) };
+        let setting = Some(self.setting(base)?);
         let built = boxes.choose(block).and_then(|(entry, params)| {
-            Ok(entry.build(&params, &())?.map(|built| (entry.name.to_string(), built)))
+            Ok(entry.build(&params, &setting)?.map(|built| (entry.name.to_string(), built)))
         });
         built.map_err(|error| error.within(&format!("{}.box", self.path)))
     }

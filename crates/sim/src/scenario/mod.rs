@@ -332,7 +332,7 @@ impl Scenario {
                 let block = self
                     .registry
                     .boxes
-                    .effective(block, &())
+                    .effective(block, &Some(link.setting(&self.base)?))
                     .map_err(|error| error.within(&format!("{}.box", link.path)))?;
                 table.insert("box".into(), block);
             }
