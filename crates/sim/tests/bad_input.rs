@@ -122,6 +122,12 @@ fn every_fault_has_its_path_and_remedy() {
         ("/link/0/box", json!({"kind": "aspq", "max_flows": 0}), "link[0].box.max_flows:", "1 to"),
         (
             "/link/0/box",
+            json!({"kind": "aspq", "freeze": "half"}),
+            "link[0].box.freeze:",
+            "when-full",
+        ),
+        (
+            "/link/0/box",
             json!({"kind": "aspq", "priority": {"dscp": [["EE"]]}}),
             "link[0].box",
             "EF",

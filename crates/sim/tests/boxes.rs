@@ -75,6 +75,48 @@ fn datagrams_of_high_priority_freeze_until_they_have_been_silent() {
 }
 
 #[test]
+fn a_partial_freeze_uses_what_high_priority_leaves() {
+    // Datagrams take half of the link from 2 to 32 s. The box takes the link's rate for its own.
+    let goodput = |guard: Value| {
+        let mut tree = interrupted(json!({ "box": guard }));
+        tree["traffic"][0] = json!({ "name": "low", "kind": "bulk" });
+        tree["traffic"][1] = json!({
+            "name": "high", "kind": "cbr", "rate": "5Mbit", "size": "1500B", "start": "2s",
+            "stop": "32s", "q": 1,
+        });
+        let summary = run(&tree, 1);
+        assert_eq!(number(&summary, "classes/low/timeouts"), 0.0, "{guard}");
+        assert!(number(&summary, "classes/high/loss") == 0.0, "{guard}");
+        number(&summary, "classes/low/goodput_bps")
+    };
+    let strict = goodput(json!({ "kind": "none" }));
+    let always = goodput(json!({ "kind": "aspq" }));
+    assert!(always < 0.5 * strict, "{always} {strict}");
+    for freeze in ["when-full", "residual"] {
+        let partial = goodput(json!({ "kind": "aspq", "freeze": freeze }));
+        assert!(partial > 0.9 * strict, "{freeze}: {partial} {strict}");
+    }
+}
+
+#[test]
+fn a_partial_freeze_uses_pauses_that_the_idle_timeout_does_not_see() {
+    let goodput = |guard: Value| {
+        let mut tree = interrupted(json!({ "box": guard }));
+        tree["traffic"][0] = json!({ "name": "low", "kind": "bulk" });
+        tree["traffic"][1] = json!({
+            "name": "high", "kind": "on-off", "rate": "12Mbit", "size": "1500B", "on": "500ms",
+            "off": "500ms", "times": "fixed", "q": 1,
+        });
+        number(&run(&tree, 1), "classes/low/goodput_bps")
+    };
+    assert!(goodput(json!({ "kind": "aspq" })) < 0.2e6);
+    for freeze in ["when-full", "residual"] {
+        let partial = goodput(json!({ "kind": "aspq", "freeze": freeze }));
+        assert!(partial > 1e6, "{freeze}: {partial}");
+    }
+}
+
+#[test]
 fn strict_priority_ends_the_connection_and_the_controller_saves_it() {
     for (guard, aborted) in [("none", 1.0), ("aspq", 0.0)] {
         let mut tree = interrupted(json!({ "box": { "kind": guard } }));

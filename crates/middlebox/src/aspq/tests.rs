@@ -375,7 +375,7 @@ fn a_freeze_when_full_offers_what_the_receiver_has() {
 }
 
 #[test]
-fn a_link_that_is_full_freezes_as_in_the_Params::default() {
+fn a_link_that_is_full_freezes_as_in_the_paper() {
     for freeze in [Freeze::WhenFull, Freeze::Residual] {
         // With less than a twentieth left, it counts as full.
         let (mut fixture, made) = beside(freeze, 100);
