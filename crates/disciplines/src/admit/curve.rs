@@ -225,7 +225,7 @@ impl Spacing {
         let used = self.count as f64 * p_b;
         let least = f64::from(u8::from(curve.wait));
         let drops = if linux {
-            used >= least + self.drawn
+            used >= self.drawn
         } else if used < least {
             false
         } else {
