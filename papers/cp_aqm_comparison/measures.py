@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -27,8 +28,33 @@ def _number(of: str, discipline: str, less: str = "") -> Number:
     return Number(study="{study}", of=of, at={"discipline": discipline}, less=other)
 
 
-def trade_off(sources: Sources, what: str, decades: bool = False, **row: Any) -> list[Panel]:
-    """Mean queueing delay against utilization, with the joint confidence regions."""
+def trade_off(sources: Sources, setting: str, decades: bool = False) -> list[Panel]:
+    """Mean queueing delay against utilization with the joint confidence regions: a diagram for each
+    combination of a setting."""
+    rows = {"setting": setting, "rows": ["combinations", "places"]}
+    points = sources.rows(rows, Number(study="{study}"), {})
+    return _one_scale([_trade_off(sources, row["from"], row, decades) for row in points])
+
+
+def fading(sources: Sources) -> list[Panel]:
+    """The same for the fading cell."""
+    cell = Number(study="cellular")
+    rows = sources.rows({"rows": "combinations", "delay": "5ms", "study": "cellular"}, cell, {})
+    return _one_scale([_trade_off(sources, row["senders"], row) for row in rows])
+
+
+def _one_scale(panels: list[Panel]) -> list[Panel]:
+    """Diagrams with axes that hold the points of each."""
+
+    def ends(axis: str) -> tuple[float, float]:
+        lows, highs = zip(*(getattr(each, axis) for each in panels), strict=True)
+        return min(lows), max(highs)
+
+    x, y = ends("x_range"), ends("y_range")
+    return [replace(each, x_range=x, y_range=y) for each in panels]
+
+
+def _trade_off(sources: Sources, what: str, row: Values, decades: bool = False) -> Panel:
     study, where = sources.where(Number(study="{study}"), row)
     found = sources.data.study(study).regions(
         "queues.bottleneck.mean_delay_ms", "links.bottleneck.utilization"
@@ -50,17 +76,15 @@ def trade_off(sources: Sources, what: str, decades: bool = False, **row: Any) ->
     least = min(region.y - math.sqrt(region.yy or 0.0) for region in regions)
     most = max(region.x + math.sqrt(region.xx or 0.0) for region in regions)
     span = (min(region.x for region in regions) / 1.5, 1.5 * most) if decades else (0, 1.07 * most)
-    return [
-        Panel(
-            what,
-            "mean time in the queue, ms",
-            "utilization, %",
-            regions=regions,
-            x_log=decades,
-            x_range=span,
-            y_range=(min(94.8, least - 0.07 * (100 - least)), 100.2 + (100 - least) / 50),
-        )
-    ]
+    return Panel(
+        what,
+        "mean time in the queue, ms",
+        "utilization, %",
+        regions=regions,
+        x_log=decades,
+        x_range=span,
+        y_range=(min(94.8, least - 0.07 * (100 - least)), 100.2 + (100 - least) / 50),
+    )
 
 
 def _over_time(
@@ -186,20 +210,13 @@ def shortest_other(sources: Sources) -> list[Values]:
     ]
 
 
-def least_used(sources: Sources, settings: str, of: str = "", unit: str = "") -> str:
-    """Where 16 flows leave most of the link idle; or a measure of all disciplines there."""
+def least_used(sources: Sources, settings: str, of: str = "") -> str | Interval:
+    """Where 16 flows leave most of the link idle with CP-AQM; or a measure of it there."""
     rows = sources.rows(
         {"rows": [settings, "combinations", "places"], "flows": 16}, Number(study="{study}"), {}
     )
-
-    def mean(of: str, discipline: str, row: Values) -> float:
-        return sources.mean(_number(of, discipline), row)
-
-    least = min(rows, key=lambda row: mean("used", OURS, row))
-    if not of:
-        return f"{least['speed']}, {least['from']}"
-    *said, last = (f"{mean(of, name, least):.3g}{unit} with {name}" for name in (OURS, *ORDER))
-    return f"{', '.join(said)} and {last}"
+    least = min(rows, key=lambda row: sources.mean(_number("used", OURS), row))
+    return sources.known(_number(of, OURS), least) if of else f"{least['speed']}, {least['from']}"
 
 
 def outcomes(sources: Sources, setting: str, other: str) -> str:

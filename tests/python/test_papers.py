@@ -158,6 +158,8 @@ def test_a_run_judges_draws_and_writes_its_page() -> None:
     assert json.loads(Path("out/results.json").read_text()) == found
     text = Path("out/toy.md").read_text()
     assert "### T-2: differs" in text and "Why: as codel drops" in text
+    numbers = text[text.index("### T-2") :]
+    assert "| number | 95 % | paper | verdict |" in numbers[: numbers.index("Why:")]
     assert "Note: needs a kernel" in text
     # What was found stands first: conclusions, then every number that the paper states.
     begins = text[: text.index("## Figures")]

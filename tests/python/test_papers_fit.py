@@ -13,6 +13,8 @@ from click.testing import CliRunner
 import toy_paper
 from forebay import _cli
 from forebay.papers import fit, library
+from forebay.papers.choices import Choices
+from forebay.papers.paper import load
 from forebay.sweep import several
 
 RUNNER = CliRunner()
@@ -222,3 +224,10 @@ def test_a_folder_of_something_else_is_left_alone() -> None:
     assert RUNNER.invoke(_cli.app, ["paper", "run", "toy", "--quick", "-o", "out"]).exit_code == 0
     shown = RUNNER.invoke(_cli.app, ["paper", "fit", "toy", "-o", "out"])
     assert shown.exit_code == 2 and "choose another folder with --out" in shown.output
+
+
+def test_choices_of_every_paper_of_the_library_fit_its_studies() -> None:
+    declared = [paper for paper in map(load, library.names()) if paper.file.choice]
+    assert declared
+    for paper in declared:
+        assert Choices(paper, fit.needed(paper)).count > 1

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from forebay import stats
 from forebay._engine import ScenarioError
 from forebay.judge import Bounds
 from forebay.papers import Number, Panel, Setting, Sources, drawn, exactly, tables
@@ -569,3 +570,19 @@ def test_a_fitted_number_is_not_judged() -> None:
     fitted = Part("loss", "4", exactly(9), Bounds(3.5, 4.5), fitted=True)
     assert verdict_of([good, fitted]) == "reproduced"
     assert (in_range([good, fitted]), judged([good, fitted])) == (1, 1)
+
+
+def test_pooled_steps_are_averaged_within_each_replication() -> None:
+    data = Toy({"toy": ()}, {}, False, pooled={"toy": ["rate"]})
+    # Of 10 and 11 at 1 Mbit/s, and 30 and 31 at 2 Mbit/s: two samples, not four.
+    both = data.interval("toy", "got", {"queue": "fifo"})
+    assert data.samples("toy", "got", {"queue": "fifo"}) == {0: 20.0, 1: 21.0}
+    assert both == stats.interval([20.0, 21.0])
+    # A step that is named is a point of its own, and other axes are not pooled.
+    assert data.samples("toy", "got", {"queue": "fifo", "rate": "2Mbit"}) == {0: 30.0, 1: 31.0}
+    with pytest.raises(ScenarioError, match="more than one point"):
+        data.samples("toy", "got", {})
+    # A replication that lacks a step would be the mean of others.
+    second = (pl.col("rate") == "2Mbit") & (pl.col("replication") == 1)
+    lacking = pl.when(~second).then("got")
+    assert data.samples("toy", lacking, {"queue": "fifo"}) == {0: 20.0}

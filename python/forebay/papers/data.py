@@ -14,8 +14,6 @@ from forebay import stats, sweep
 from forebay._engine import ScenarioError
 from forebay.sweep import StudyData, tables
 
-_MOST = 1_000_000
-"""More than the runs of a point."""
 Where = Mapping[str, Any]
 """Columns (an axis by its name, `discipline`) and the values that they must have."""
 
@@ -37,8 +35,8 @@ class Data:
     ) -> None:
         """The results in `folders`, by study, and the tables that each study keeps.
 
-        `columns` are short names of columns. `pooled` are, by study, columns whose values are runs
-        of one point.
+        `columns` are short names of columns. `pooled` are, by study, columns over whose values
+        a measure is averaged, within each replication.
         """
         self._pooled = pooled or {}
         self._short = {path: name for name, path in (columns or {}).items()}
@@ -119,48 +117,43 @@ class Data:
         Raises:
             ScenarioError: no run, or more than one point, has these values.
         """
-        samples = self._samples(name, key, where)[1]
-        found = stats.interval([scale * each for each in samples if each is not None])
+        samples = self.samples(name, key, where).values()
+        found = stats.interval([scale * each for each in samples])
         if found is None:
             raise ScenarioError(f'study "{name}": {key} was not measured where {dict(where or {})}')
         return found
 
     def samples(self, name: str, key: str | pl.Expr, where: Where | None) -> dict[int, float]:
-        """A measure of every run of one point that has it.
+        """A measure of one point in each replication that has it.
 
-        The key of a run is its replication, in a study that pools points together with their place.
+        Over columns that the study pools, it is the mean within each replication: runs of one
+        replication share random numbers, so they are not independent. A replication that lacks
+        some of them is left out.
 
         Raises:
             ScenarioError: no run, or more than one point, has these values.
         """
-        pairs = zip(*self._samples(name, key, where), strict=True)
-        return {run: value for run, value in pairs if value is not None}
-
-    def _samples(
-        self, name: str, key: str | pl.Expr, where: Where | None
-    ) -> tuple[list[int], list[float | None]]:
-        """Keys of runs, and a value of each."""
-        whole = self.study(name).runs
-        self._check(name, whole, where)
-        pooled = [each for each in self._pooled.get(name, ()) if each in whole.columns]
-        frame = whole
-        if isinstance(key, str) and key in frame.columns:
+        frame = self.study(name).runs
+        self._check(name, frame, where)
+        pooled = [each for each in self._pooled.get(name, ()) if each in frame.columns]
+        if isinstance(key, str):
+            if key not in frame.columns:
+                raise ScenarioError(f'study "{name}": no measure "{key}"')
             # A study's table is wide, and filtering it whole is slow.
             needed = dict.fromkeys(("point", "replication", key, *(where or ()), *pooled))
             frame = frame.select(*needed)
         frame = self._filtered(name, frame, where)
         points = frame["point"].n_unique()
-        if points > max(1, frame.select(pooled).n_unique() if pooled else 1):
+        if points > (frame.select(pooled).n_unique() if pooled else 1):
             raise ScenarioError(f'study "{name}": {dict(where or {})} is more than one point')
-        if pooled:
-            places = whole.select(pooled).unique(maintain_order=True).with_row_index("place")
-            frame = frame.join(places, on=pooled, how="left", maintain_order="left")
-            run = pl.col("place").cast(pl.Int64) * _MOST + pl.col("replication")
-            frame = frame.with_columns(replication=run)
-        if isinstance(key, str) and key not in frame.columns:
-            raise ScenarioError(f'study "{name}": no measure "{key}"')
         value = pl.col(key) if isinstance(key, str) else key
-        return frame["replication"].to_list(), frame.select(value).to_series().to_list()
+        found = frame.select("replication", value=value).drop_nulls()
+        if points > 1:
+            found = found.group_by("replication", maintain_order=True).agg(
+                pl.col("value").mean(), runs=pl.len()
+            )
+            found = found.filter(runs=points).drop("runs")
+        return dict(found.iter_rows())
 
 
 def _lacking(frame: pl.DataFrame, where: Where) -> str:

@@ -42,8 +42,9 @@ class StudyTable(_written.Table):
     """Tables of every run to keep beside its summary: "queue", "class", "delay", "queue_delay",
     "flows", "flow_series", "transfers". Such a study has a fixed number of replications."""
     pooled: list[str] = Field(default_factory=list)
-    """Columns of axes whose steps are runs of one point, such as round trips that the paper does
-    not give exactly; where a number names one of them, it is of that step alone."""
+    """Columns of axes over whose steps a number is averaged, within each replication, such as round
+    trips that the paper does not give exactly. Its interval is over the replications. Where a
+    number names one of these columns, it is of that step alone."""
 
 
 class Said(Number):

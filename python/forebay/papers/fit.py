@@ -112,9 +112,7 @@ def fit(
         KeyboardInterrupt: interrupted; every finished run is kept.
     """
     paper = load(key)
-    needed = dict.fromkeys(name for each in _asked(paper) for name in paper.studies_of(each))
-    declared = [each for each in paper.file.study if each.name in needed]
-    read = {each.name: studies.read(each, paper.home, quick=False) for each in declared}
+    read = needed(paper)
     choices = Choices(paper, read)
     made_for = {"paper": paper.home.name, "version": _engine.version}
     claim(folder, "set-ups.json", made_for, _words)
@@ -122,6 +120,13 @@ def fit(
     found = search.record(key if key in library.names() else paper.home.name, command)
     run.write(folder / library.FIT, found)
     return found
+
+
+def needed(paper: Paper) -> dict[str, Study]:
+    """The studies that claims and conclusions need, by name."""
+    names = {name for each in _asked(paper) for name in paper.studies_of(each)}
+    declared = [each for each in paper.file.study if each.name in names]
+    return {each.name: studies.read(each, paper.home, quick=False) for each in declared}
 
 
 def keep(found: Mapping[str, Any]) -> Path:

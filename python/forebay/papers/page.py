@@ -160,10 +160,10 @@ def _claim(claim: Mapping[str, Any], words: str = "") -> Iterator[Block]:
     if own and all(part["verdict"] == "reproduced" for part in own):
         yield Text(f"{_evidence(own)}.")
     elif own:
-        yield Bullets(list(_parts(own, "expected" if words else "paper")))
+        yield _parts(own, "expected" if words else "paper")
     if claim.get("theirs"):
         yield Text("By the numbers that the paper itself gives:")
-        yield Bullets(list(_parts(claim["theirs"], "paper's words")))
+        yield _parts(claim["theirs"], "paper's words")
     if claim["reason"]:
         yield Text(f"{'Why' if claim['verdict'] == 'differs' else 'Note'}: {claim['reason']}")
 
@@ -211,10 +211,15 @@ def _evidence(parts: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _quoted(part: Mapping[str, Any]) -> str:
+    return f"{part['what'].rstrip(':')}: {_found(part)}"
+
+
+def _found(part: Mapping[str, Any]) -> str:
+    """A part's mean with its unit and interval."""
     unit = f" {part['unit']}" if part["unit"] else ""
     value = "unknown" if part["value"] is None else f"{cell(part['value'])}{unit}"
     span = between(part)
-    return f"{part['what'].rstrip(':')}: {value}" + (f" ({span})" if span else "")
+    return value + (f" ({span})" if span else "")
 
 
 def _summary(
@@ -362,14 +367,16 @@ def _studies(found: Mapping[str, Any]) -> Iterator[Block]:
             yield Text(f"These studies have not been run yet, and are left out below: {names}.")
 
 
-def _parts(parts: Sequence[Mapping[str, Any]], whose: str) -> Iterator[str]:
+def _parts(parts: Sequence[Mapping[str, Any]], whose: str) -> Table:
+    """Numbers of a claim with what its words allow, which the column `whose` has."""
+    rows = []
     for part in parts:
         allowed = _range(part["allowed"], part["unit"])
         said = part["paper"]
-        paper = said if said.endswith(allowed) else ": ".join(filter(None, (said, allowed)))
-        reading = f"{part['reading']}: " if part.get("reading") else ""
-        verdict = part["verdict"].capitalize()
-        yield f"{reading}{_quoted(part)}; {whose}: {paper}. *{verdict}*"
+        words = said if said.endswith(allowed) else ": ".join(filter(None, (said, allowed)))
+        what = ": ".join(filter(None, (part.get("reading"), part["what"].rstrip(":"))))
+        rows.append([what, _found(part), words, part["verdict"]])
+    return Table(["number", "95 %", whose, "verdict"], rows)
 
 
 def _measured(part: Mapping[str, Any]) -> str:
