@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_path_to_error::{Path, Segment};
 use std::fmt;
 use std::ops::RangeInclusive;
 
@@ -49,11 +50,41 @@ impl std::error::Error for ConfigError {}
 /// # Errors
 /// Names the path inside `value` and what was expected there.
 pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T, ConfigError> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
+    serde_path_to_error::deserialize(value).map_err(|error: serde_path_to_error::Error<_>| {
         let path = error.path().to_string();
         let path = if path == "." { String::new() } else { path };
-        ConfigError { path, message: reworded(error.into_inner().to_string()) }
+        let place = error.path().clone();
+        let mut message = error.into_inner().to_string();
+        if message.ends_with(NO_NAME)
+            && let Some(names) = names::<T>(value, &place)
+        {
+            message = message.replace(NO_NAME, &format!(", expected one of {names}"));
+        }
+        ConfigError { path, message: reworded(message) }
     })
+}
+
+/// The end of serde's message about a value that should be one of several names and is no text.
+const NO_NAME: &str = ", expected string or map";
+
+/// The names that `T` allows at `place` of `value`. serde tells them only for a text that is none of
+/// them.
+fn names<T: DeserializeOwned>(value: &Value, place: &Path) -> Option<String> {
+    let mut other = value.clone();
+    let at = place.iter().try_fold(&mut other, |at, segment| match segment {
+        Segment::Map { key } => at.get_mut(key),
+        Segment::Seq { index } => at.get_mut(index),
+        _ => None,
+    });
+    *at? = Value::from("");
+    let message = T::deserialize(other).err()?.to_string();
+    let (_, names) = message.strip_prefix("unknown variant ")?.split_once(", expected ")?;
+    Some(quoted(names).collect::<Vec<_>>().join(", "))
+}
+
+/// The words between backquotes.
+fn quoted(message: &str) -> impl Iterator<Item = &str> {
+    message.split('`').skip(1).step_by(2)
 }
 
 /// serde's message in plain words: an unknown name gets a suggestion, a wrong value the values that
@@ -62,17 +93,20 @@ fn reworded(message: String) -> String {
     for (beginning, what) in [("unknown field `", "field"), ("unknown variant `", "value")] {
         let named = message.strip_prefix(beginning).and_then(|rest| rest.split_once('`'));
         if let Some((written, expected)) = named {
-            let known: Vec<_> = expected.split('`').skip(1).step_by(2).collect();
+            let known: Vec<_> = quoted(expected).collect();
             return unknown(what, written, &known);
         }
     }
     if let Some(field) = message.strip_prefix("missing field ") {
         return format!("{field} is missing");
     }
-    let mismatch = ["invalid type: ", "invalid value: "]
+    let mismatch = ["invalid type: ", "invalid value: ", "invalid length "]
         .iter()
         .find_map(|beginning| message.strip_prefix(beginning)?.split_once(", expected "));
     match mismatch {
+        Some((count, expected)) if message.starts_with("invalid length ") => {
+            format!("must be {}, got a list of {count}", wanted(expected))
+        }
         Some((given, expected)) => format!("must be {}, got {}", wanted(expected), found(given)),
         None => message,
     }
@@ -90,6 +124,8 @@ fn wanted(expected: &str) -> &str {
         "a boolean" => "true or false",
         "a sequence" => "a list",
         "a map" => "a table",
+        "a tuple of size 2" => "a list of 2",
+        "fewer elements in array" => "a shorter list",
         other if other.starts_with("struct ") => "a table",
         other => other,
     }
@@ -251,6 +287,14 @@ mod tests {
             refuse(json!({ "interval": "Cubik" })),
             "interval: unknown value \"Cubik\" (did you mean \"cubic\"?); one of new-reno, cubic"
         );
+        for value in [json!(true), json!(1), json!(["cubic"])] {
+            let error = refuse(json!({ "interval": value }));
+            assert!(error.starts_with("interval: must be one of new-reno, cubic, got "), "{error}");
+        }
+        let pair = |value| read::<Vec<(u8, Way)>>(&value).unwrap_err().to_string();
+        assert_eq!(pair(json!([[1]])), "[0]: must be a list of 2, got a list of 1");
+        assert_eq!(pair(json!([[1, "cubic", 3]])), "[0]: must be a shorter list, got a list of 3");
+        assert_eq!(pair(json!([[1, 2]])), "[0][1]: must be one of new-reno, cubic, got 2");
         assert_eq!(
             refuse(json!({ "target": -1 })),
             "target: must be a whole number from 0 to 255, got -1"

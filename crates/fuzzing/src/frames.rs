@@ -10,12 +10,12 @@ use forebay_gate::io::Train;
 /// The first byte chooses how the frame begins and what is written into it; the rest is the frame.
 ///
 /// # Panics
-/// If a rewrite changes anything else, a checksum that was right is wrong after it, or a frame goes
-/// with its successor as one that cannot.
+/// If a rewrite changes anything else, a checksum that was right is wrong after it, or the segments
+/// of a train are not those of the one that is made of them.
 pub fn frames(data: &[u8]) {
     let Some((choice, frame)) = data.split_first() else { return };
     let layer = if choice & 1 == 0 { Layer::Ethernet } else { Layer::Ip };
-    // Buffers hold no longer ones.
+    // Longer frames do not fit into the gate's buffers.
     let frame = &frame[..frame.len().min(9_100)];
     let Frame::Ip(view) = Frame::read(frame, layer) else { return };
     assert!(usize::from(view.at) + view.len as usize <= frame.len());

@@ -121,11 +121,16 @@ pub struct Draw<T> {
     pub every: Duration,
 }
 
+/// A line of `steps`.
+#[derive(Deserialize)]
+#[serde(expecting = "a time and a value")]
+struct Step<T>(Duration, T);
+
 /// All fields that the table of a course may have.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table<T> {
-    steps: Option<Vec<(Duration, T)>>,
+    steps: Option<Vec<Step<T>>>,
     trace: Option<String>,
     draw: Option<Vec<T>>,
     period: Option<Duration>,
@@ -140,6 +145,7 @@ impl<T> TryFrom<Table<T>> for Course<T> {
         let Table { steps, trace, draw, period, quantum, every } = table;
         match (steps, trace, draw) {
             (Some(steps), None, None) if every.is_none() && quantum.is_none() => {
+                let steps = steps.into_iter().map(|Step(at, value)| (at, value)).collect();
                 Ok(Course::Steps(Steps { steps, period }))
             }
             (None, Some(trace), None) if every.is_none() => {
@@ -302,8 +308,10 @@ impl<T: Varies> Course<T> {
                 let text = trace.read(base, field)?;
                 let steps = trace.in_file(base, field, trace::read_steps(&text))?;
                 let course = Course::Steps(Steps { steps, period: trace.period });
-                let checked = course.check("", &check).map_err(|error| error.message);
-                trace.in_file(base, field, checked)?;
+                course.check("", &check).map_err(|error| match &*error.path {
+                    "period" => error.within(field),
+                    _ => trace.fault(base, field, &error.message),
+                })?;
                 return course.schedule(rng, span, base, field, check);
             }
             Course::Draw(Draw { draw, every }) => {
@@ -332,10 +340,13 @@ impl Trace {
         field: &str,
         result: Result<R, String>,
     ) -> Result<R, ConfigError> {
-        result.map_err(|error| {
-            let message = format!("{}: {error}", base.join(&self.trace).display());
-            ConfigError::new(format!("{field}.trace"), message)
-        })
+        result.map_err(|error| self.fault(base, field, &error))
+    }
+
+    /// An error of the file.
+    fn fault(&self, base: &Path, field: &str, error: &str) -> ConfigError {
+        let message = format!("{}: {error}", base.join(&self.trace).display());
+        ConfigError::new(format!("{field}.trace"), message)
     }
 
     /// Bytes that leave at each opportunity.
@@ -353,7 +364,7 @@ fn check_steps<T>(steps: &[(Duration, T)], period: Option<Duration>) -> Result<(
     })?;
     let last = steps.last().map_or(Duration::ZERO, |(at, _)| *at);
     require(period.is_none_or(|period| period > last), "period", || {
-        format!("must be later than the last of `steps`, at {last}")
+        format!("must be later than the last step, at {last}")
     })
 }
 
@@ -396,6 +407,8 @@ mod tests {
             (json!({ "trace": "x", "every": "1s" }), "beside `trace`"),
             (json!({ "steps": [["0s", "1Mbit"]], "quantum": "1KB" }), "beside `steps`"),
             (json!({ "steps": [["0s", "fast"]] }), "steps[0][1]: "),
+            (json!({ "steps": [["0s"]] }), "steps[0]: must be a time and a value, got a list of 1"),
+            (json!({ "steps": ["0s"] }), "steps[0]: must be a time and a value, got \"0s\""),
         ] {
             let error = refused::<Rate>(value.clone());
             assert!(error.starts_with(expected), "{value}: {error}");

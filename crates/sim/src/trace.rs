@@ -57,7 +57,7 @@ pub fn read_trace(text: &str, quantum: u32) -> Result<Capacity, String> {
         instants.push(Time::ZERO + Duration::from_millis(millis));
     }
     if instants.is_empty() {
-        return Err("holds no delivery opportunities; it needs a line for each".into());
+        return Err("is empty; it needs a line for each opportunity to send".into());
     }
     if last == 0 {
         return Err("lasts for no time: its last line must be above 0 ms".into());
@@ -83,7 +83,7 @@ pub fn has_steps(text: &str) -> bool {
 /// Reads the steps of the trace whose text is `text`. Their order is not checked.
 ///
 /// # Errors
-/// What is wrong and in which line: it does not have a time and a value.
+/// What is wrong and in which line: it does not have a time and a value. Or there are no steps.
 pub fn read_steps<T: DeserializeOwned>(text: &str) -> Result<Vec<(Duration, T)>, String> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let step = |(index, line): (usize, &str)| {
@@ -100,7 +100,11 @@ pub fn read_steps<T: DeserializeOwned>(text: &str) -> Result<Vec<(Duration, T)>,
             (Err(error), _) | (_, Err(error)) => Err(at_line(error.to_string())),
         }
     };
-    lines.map(step).collect()
+    let steps: Vec<_> = lines.map(step).collect::<Result<_, _>>()?;
+    if steps.is_empty() {
+        return Err("is empty; it needs lines with a time and a value".into());
+    }
+    Ok(steps)
 }
 
 #[cfg(test)]
@@ -135,8 +139,8 @@ mod tests {
     #[test]
     fn what_is_no_trace_says_where_and_why() {
         for (text, expected) in [
-            ("", "no delivery opportunities"),
-            ("\n\n", "no delivery opportunities"),
+            ("", "is empty; it needs a line for each"),
+            ("\n\n", "is empty; it needs a line for each"),
             ("0\n0\n", "above 0 ms"),
             // 2 x 12 032 bits in 35 years.
             ("0\n1099511627775\n", "less than 1 bit/s"),
@@ -159,6 +163,7 @@ mod tests {
         assert_eq!(read_steps("0s 0.5\n2s 1\n").unwrap(), [(ms(0), 0.5), (ms(2000), 1.0)]);
         assert!(has_steps("\n0s 0.5\n") && !has_steps("\n5\n") && !has_steps(""));
         for (text, expected) in [
+            ("\n", "is empty; it needs lines with a time and a value"),
             ("0s 10ms\n1s\n", "line 2: expected a time and a value, got \"1s\""),
             ("0s 10ms\n1s 2ms 3\n", "line 2: expected a time and a value"),
             ("\nsoon 10ms\n", "line 2: "),

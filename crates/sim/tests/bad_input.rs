@@ -170,6 +170,69 @@ fn every_fault_has_its_path_and_remedy() {
 }
 
 #[test]
+fn errors_of_tcp_are_at_the_table_that_has_the_field() {
+    for (all, own, start, end) in [
+        (json!({ "recovery": "foo" }), json!({}), "tcp.recovery: ", "sack"),
+        (json!({ "recovery": "foo" }), json!({ "mtu": "1000B" }), "tcp.recovery: ", "sack"),
+        (json!({ "mtu": "1000B" }), json!({ "recovery": "foo" }), "traffic[0].tcp.recovery: ", ""),
+        (json!({ "recovery": true }), json!({}), "tcp.recovery: must be one of reno, new-", "true"),
+        (json!({ "stack": "linux-2.6" }), json!({}), "tcp.stack.kind: ", "write \"linux-2.6.26\""),
+        (
+            json!({ "stack": { "kind": "ns-2", "tick": "0s" } }),
+            json!({ "mtu": "1000B" }),
+            "tcp.stack.tick: ",
+            "",
+        ),
+        (json!({ "congestion": "dctcp" }), json!({ "ecn": false }), "tcp.congestion: ", "true"),
+        // What nobody wrote can be written in either.
+        (json!({ "stack": "ns-3.18" }), json!({}), "tcp.recovery: ", "or another `recovery`"),
+        (json!({}), json!({ "stack": "ns-3.18" }), "traffic[0].tcp.recovery: ", "`recovery`"),
+    ] {
+        let mut tree = with("/tcp", all);
+        tree["traffic"][0]["tcp"] = own;
+        let message = refusal(&tree);
+        assert!(message.starts_with(start) && message.ends_with(end), "{message}");
+    }
+}
+
+#[test]
+fn faults_of_courses_are_named() {
+    let folder = std::env::temp_dir().join(format!("fb-course-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (empty, two) = (folder.join("empty"), folder.join("two"));
+    std::fs::write(&empty, "\n").unwrap();
+    std::fs::write(&two, "0s 0\n1s 0.1\n").unwrap();
+    let empty = json!({ "trace": empty });
+    for (field, value, start, end) in [
+        (
+            "rate",
+            json!({ "steps": [["0s"]] }),
+            "rate.steps[0]: must be a time and a value",
+            "a list of 1",
+        ),
+        ("loss", json!({ "trace": two, "period": "0s" }), "loss.period: must be later", "at 1s"),
+        (
+            "rate",
+            empty.clone(),
+            "rate.trace: ",
+            "empty: is empty; it needs a line for each opportunity to send",
+        ),
+        (
+            "delay",
+            empty.clone(),
+            "delay.trace: ",
+            "is empty; it needs lines with a time and a value",
+        ),
+        ("loss", empty, "loss.trace: ", "is empty; it needs lines with a time and a value"),
+    ] {
+        let message = refusal(&with(&format!("/link/0/{field}"), value));
+        let found = message.starts_with(&format!("link[0].{start}")) && message.ends_with(end);
+        assert!(found, "{message}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn a_source_s_own_fields_are_suggested_too() {
     let mut tree = good();
     tree["traffic"][0] = json!({ "kind": "cbr", "from": "a", "to": "b", "rat": "1Mbit" });

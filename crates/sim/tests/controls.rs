@@ -161,9 +161,9 @@ fn a_control_from_elsewhere_governs_its_connections() {
     let refused =
         |tcp: Value, known: Registry| read(tcp, known).err().expect("refused").to_string();
     let unknown = refused(given, Registry::builtin());
-    assert!(unknown.starts_with("traffic[0].tcp."), "{unknown}");
+    assert!(unknown.starts_with("tcp."), "{unknown}");
     let late = refused(json!({ "congestion": "steady" }), known());
     assert!(late.contains("works only with timestamps = true"), "{late}");
     let zero = json!({ "congestion": "steady", "timestamps": true, "steady": { "products": 0.0 } });
-    assert_eq!(refused(zero, known()), "traffic[0].tcp.steady.products: above 0");
+    assert_eq!(refused(zero, known()), "tcp.steady.products: above 0");
 }

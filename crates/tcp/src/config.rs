@@ -83,6 +83,41 @@ impl Config {
         Ok(Config { connection, congestion, stack })
     }
 
+    /// Reads a table as [`Config::read_with`] does, and checks it as [`Config::validate_with`] does. If
+    /// the stack lacks what the table does not write, the message says where that comes from.
+    ///
+    /// # Errors
+    /// As both.
+    pub fn read_valid(
+        given: &Map<String, Value>,
+        controls: &Registry<dyn CongestionController>,
+        stacks: &Registry<Stack>,
+    ) -> Result<Self, ConfigError> {
+        let config = Config::read_with(&Value::Object(given.clone()), controls, stacks)?;
+        let checked = config.validate_with(stacks).map_err(|error| {
+            if given.contains_key(&error.path) { error } else { config.unwritten(given, error) }
+        });
+        checked.map(|()| config)
+    }
+
+    /// `error` about a field that is not in `given`, with the origin of its value and the remedy.
+    fn unwritten(&self, given: &Map<String, Value>, error: ConfigError) -> ConfigError {
+        let chosen = given.get("preset").and_then(Value::as_str);
+        let chosen =
+            chosen.filter(|name| preset(name).is_ok_and(|own| own.contains_key(&error.path)));
+        let origin = match chosen {
+            Some(name) => format!("comes from preset = \"{name}\""),
+            None => "is the default".to_owned(),
+        };
+        let stack = self.stack.name();
+        let remedy = match preset(stack) {
+            Ok(_) => format!("write preset = \"{stack}\", or another `{}`", error.path),
+            Err(_) => format!("write another `{}`", error.path),
+        };
+        let message = format!("{}; this value {origin}: {remedy}", error.message);
+        ConfigError { message, ..error }
+    }
+
     /// Payload of a full segment in bytes.
     pub fn mss(&self) -> u64 {
         self.connection.mss()
@@ -196,7 +231,11 @@ fn choose_stack(
         Some(kind) => read(&kind).map_err(|error: ConfigError| error.within("stack.kind"))?,
         None => "standard".to_owned(),
     };
-    Stack::choose(stacks, &name, &whole).map_err(|error| error.within("stack"))
+    Stack::choose(stacks, &name, &whole).map_err(|error| {
+        let earlier = presets::earlier(&name).filter(|_| error.path == "kind");
+        let message = earlier.unwrap_or(error.message);
+        ConfigError { message, ..error }.within("stack")
+    })
 }
 
 /// Reads what is left of a table. A field that is a parameter of a stack, or was a field once, gives
@@ -292,7 +331,9 @@ mod tests {
 
     /// The path of the error that reading or checking `value` gives, and its message.
     fn error(value: &Value) -> (String, String) {
-        let read = Config::read(value).and_then(|config| config.validate());
+        let read = read(value).and_then(|given| {
+            Config::read_valid(&given, &congestion::builtin(), &stacks::builtin())
+        });
         let error = read.expect_err(&value.to_string());
         (error.path, error.message)
     }
@@ -390,9 +431,38 @@ mod tests {
     }
 
     #[test]
+    fn what_a_stack_lacks_and_nobody_wrote_has_its_origin_and_remedy() {
+        for (value, path, end) in [
+            (
+                json!({"stack": "ns-3.18"}),
+                "recovery",
+                "this value is the default: write preset = \"ns-3.18\", or another `recovery`",
+            ),
+            (
+                json!({"stack": "ns-3.18", "recovery": "new-reno"}),
+                "slow_start_after_idle",
+                "is the default: write preset = \"ns-3.18\", or another `slow_start_after_idle`",
+            ),
+            (
+                json!({"preset": "linux", "stack": {"kind": "ns-2"}}),
+                "congestion",
+                "comes from preset = \"linux\": write preset = \"ns-2\", or another `congestion`",
+            ),
+        ] {
+            let (found, message) = error(&value);
+            assert_eq!(found, path, "{message}");
+            assert!(message.ends_with(end), "{message}");
+        }
+        // What is written needs no origin.
+        let (_, message) = error(&json!({"stack": "ns-3.18", "recovery": "sack"}));
+        assert!(message.ends_with("\"standard\""), "{message}");
+    }
+
+    #[test]
     fn what_has_moved_says_where_it_is() {
         for (value, path, now) in [
-            (json!({"preset": "linux-2.6"}), "preset", "linux-2.6.26"),
+            (json!({"preset": "linux-2.6"}), "preset", "no more; write \"linux-2.6.26\""),
+            (json!({"stack": "linux-2.6"}), "stack.kind", "no more; write \"linux-2.6.26\""),
             (
                 json!({"limited_transmit": false}),
                 "limited_transmit",

@@ -17,10 +17,7 @@ static PRESETS: LazyLock<Map<String, Value>> = LazyLock::new(|| {
 pub(crate) fn preset(name: &str) -> Result<Map<String, Value>, ConfigError> {
     let Some(Value::Object(own)) = PRESETS.get(name) else {
         let names: Vec<_> = PRESETS.keys().map(String::as_str).collect();
-        let message = match name {
-            "linux-2.6" => "\"linux-2.6\" is no more; write \"linux-2.6.26\"".to_owned(),
-            _ => unknown("value", name, &names),
-        };
+        let message = earlier(name).unwrap_or_else(|| unknown("value", name, &names));
         return Err(ConfigError::new("preset", message));
     };
     let mut own = own.clone();
@@ -31,6 +28,11 @@ pub(crate) fn preset(name: &str) -> Result<Map<String, Value>, ConfigError> {
     };
     whole.extend(own);
     Ok(whole)
+}
+
+/// What to write for a preset or a stack of an earlier version.
+pub(crate) fn earlier(name: &str) -> Option<String> {
+    (name == "linux-2.6").then(|| "\"linux-2.6\" is no more; write \"linux-2.6.26\"".to_owned())
 }
 
 /// JSON Schema of the field `preset`.

@@ -6,13 +6,13 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::io;
 
 /// Runs `act` in the namespace called `netns`, or in the present one if there is none. Only the
-/// calling thread changes its namespace, and it returns.
+/// calling thread enters it, and leaves it again.
 ///
 /// # Errors
 /// The namespace cannot be entered, or `act` fails.
 ///
 /// # Panics
-/// If the thread cannot return, because it would continue in the wrong namespace.
+/// If the thread cannot leave it: it would go on in the wrong namespace.
 pub fn within<T>(netns: Option<&str>, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let Some(netns) = netns else { return act() };
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;

@@ -78,8 +78,8 @@
 //!   its sender is told of a window. "when-full" gives it the receiver's, "residual" one of its
 //!   share of the rest times its round trip, and two segments, because a receiver may wait for the
 //!   second one. When the link is full again, the window is 0, as in the paper.
-//! - `freeze_limit`: longest freeze in which nothing may be sent. Afterwards the flow passes until the highest active level
-//!   falls.
+//! - `freeze_limit`: longest freeze in which nothing may be sent. Afterwards the flow passes until
+//!   the highest active level falls.
 //!
 //! The first two count bytes, so they need the window scale. They do not apply to flows whose
 //! handshake was not seen. For these, "residual" is "when-full".
@@ -93,9 +93,9 @@
 //!
 //! A partial window withdraws only room that was offered and not used: its right edge is never
 //! before data that were seen, or before an edge that it had while the freeze is partial (up to one
-//! unit of the window scale). RFC 9293, section 3.8.6, discourages to move an edge back, and asks
-//! senders to bear it; a freeze does so, as in the paper. A partial window is never smaller than
-//! two segments, so it is never a silly one.
+//! unit of the window scale). RFC 9293, section 3.8.6, discourages moving an edge back, and asks
+//! senders to tolerate it; a freeze does so, as in the paper. A partial window is never smaller than
+//! two segments, so it does not lead to small segments (RFC 9293, section 3.8.6.2.1).
 //!
 //! # Bounds
 //! At most `max_flows` flows are known. For another one, the flow that was silent longest is

@@ -145,8 +145,7 @@ impl Scenario {
         let sites = table.wireless.as_ref().map_or(Ok(Vec::new()), WirelessTable::sites);
         let sites = sites.map_err(|error| error.within("wireless"))?;
         let read_entry = |(index, entry)| {
-            Traffic::read(entry, &table.tcp, registry, base)
-                .map_err(|error: ConfigError| error.within(&format!("traffic[{index}]")))
+            Traffic::read(entry, &format!("traffic[{index}]"), &table.tcp, registry, base)
         };
         let traffic = table.traffic.iter().enumerate().map(read_entry);
         let traffic = traffic.collect::<Result<Vec<_>, _>>()?;
@@ -373,12 +372,35 @@ fn read_links(table: &ScenarioTable) -> Result<(Vec<DirectedLink>, Option<Row>),
 }
 
 impl Traffic {
+    /// Reads the `entry` at path `place`; `defaults` is the `tcp` of the scenario.
     fn read(
         entry: &Map<String, Value>,
+        place: &str,
         defaults: &Map<String, Value>,
         registry: &Registry,
         base: &Path,
     ) -> Result<Self, ConfigError> {
+        let own = Traffic::read_own(entry, registry, base);
+        let (table, source, params) = own.map_err(|error| error.within(place))?;
+        let mut tcp = defaults.clone();
+        tcp.extend(table.tcp.clone());
+        let tcp = TcpConfig::read_valid(&tcp, &registry.controls, &registry.stacks);
+        let tcp = tcp.map_err(|error| {
+            let field = error.path.split('.').next().unwrap_or_default();
+            let is_own = table.tcp.contains_key(field)
+                || (!table.tcp.is_empty() && !defaults.contains_key(field));
+            let error = error.within("tcp");
+            if is_own { error.within(place) } else { error }
+        })?;
+        Ok(Traffic { table, source, params, tcp })
+    }
+
+    /// Reads what does not depend on the `tcp` of the scenario: the table, the source and its parameters.
+    fn read_own(
+        entry: &Map<String, Value>,
+        registry: &Registry,
+        base: &Path,
+    ) -> Result<(TrafficTable, Entry<Generator>, Value), ConfigError> {
         let (mut common, params): (Map<_, _>, Map<_, _>) =
             entry.clone().into_iter().partition(|(key, _)| TRAFFIC_FIELDS.contains(key));
         if !common.contains_key("name") {
@@ -407,13 +429,7 @@ impl Traffic {
                 None => error,
             }
         })?;
-        let mut tcp = defaults.clone();
-        tcp.extend(table.tcp.clone());
-        let tcp = Value::Object(tcp);
-        let tcp = TcpConfig::read_with(&tcp, &registry.controls, &registry.stacks)
-            .and_then(|tcp| tcp.validate_with(&registry.stacks).map(|()| tcp))
-            .map_err(|error| error.within("tcp"))?;
-        Ok(Traffic { table, source, params, tcp })
+        Ok((table, source, params))
     }
 
     /// Voice codec, for the quality of calls.

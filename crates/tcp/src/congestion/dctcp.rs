@@ -95,7 +95,7 @@ impl CongestionController for Dctcp {
     }
 
     fn on_congestion(&mut self, window: &mut Window, event: &CongestionEvent) {
-        // Sections 3.4 and 3.5: losses and timeouts are answered as ever.
+        // Sections 3.4 and 3.5: losses and timeouts are answered as by New Reno.
         self.reno.on_congestion(window, event);
         if event.kind == CongestionKind::Ecn {
             // Section 3.3, step 9.
