@@ -274,7 +274,7 @@ fn acts() -> impl Strategy<Value = Act> {
 
 fn params() -> impl Strategy<Value = Params> {
     let span = || proptest::option::of((1..400_u64).prop_map(Duration::from_millis));
-    let freeze = prop_oneof![Just(Freeze::Always), Just(Freeze::WhenFull), Just(Freeze::Residual)];
+    let freeze = prop_oneof![Just(Freeze::Always), Just(Freeze::WhenFull)];
     // Links that few of the acts fill, and links that they often fill.
     let rate = prop_oneof![Just(100_000), Just(1_000_000)].prop_map(Rate::from_bps);
     let most = prop_oneof![Just(1), Just(3), Just(100)];

@@ -92,10 +92,8 @@ fn a_partial_freeze_uses_what_high_priority_leaves() {
     let strict = goodput(json!({ "kind": "none" }));
     let always = goodput(json!({ "kind": "aspq" }));
     assert!(always < 0.5 * strict, "{always} {strict}");
-    for freeze in ["when-full", "residual"] {
-        let partial = goodput(json!({ "kind": "aspq", "freeze": freeze }));
-        assert!(partial > 0.9 * strict, "{freeze}: {partial} {strict}");
-    }
+    let partial = goodput(json!({ "kind": "aspq", "freeze": "when-full" }));
+    assert!(partial > 0.9 * strict, "{partial} {strict}");
 }
 
 #[test]
@@ -110,10 +108,8 @@ fn a_partial_freeze_uses_pauses_that_the_idle_timeout_does_not_see() {
         number(&run(&tree, 1), "classes/low/goodput_bps")
     };
     assert!(goodput(json!({ "kind": "aspq" })) < 0.2e6);
-    for freeze in ["when-full", "residual"] {
-        let partial = goodput(json!({ "kind": "aspq", "freeze": freeze }));
-        assert!(partial > 1e6, "{freeze}: {partial}");
-    }
+    let partial = goodput(json!({ "kind": "aspq", "freeze": "when-full" }));
+    assert!(partial > 1e6, "{partial}");
 }
 
 #[test]

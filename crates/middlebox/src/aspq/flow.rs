@@ -2,7 +2,7 @@
 //! frozen.
 
 use crate::{Ack, FiveTuple, SackBlocks, Tcp, flags};
-use forebay_core::{Duration, Time};
+use forebay_core::Time;
 
 /// Whether `a` comes after `b` (RFC 9293, section 3.4, modulo 2^32).
 #[inline]
@@ -45,51 +45,14 @@ pub(super) struct Frozen {
     pub(super) flight: u32,
     /// When the sender may next send a segment.
     pub(super) trickle: Time,
-    /// Right edge of the last window offered, by a trickle or while it is partial.
+    /// Right edge of the last window that a trickle offered.
     pub(super) edge: Option<u32>,
     /// When it began.
     pub(super) since: Time,
-    /// Whether the flow may use what higher levels leave.
+    /// Whether the flow may send, because higher levels do not fill the link.
     pub(super) is_partial: bool,
     /// Whether the flow itself held lower levels back when it was frozen.
     pub(super) was_active: bool,
-}
-
-/// The round trip of a flow, as seen from a place between its hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Path {
-    /// When the receiver's SYN passed.
-    syn: Option<Time>,
-    /// From that to the sender's answer.
-    to_sender: Option<Duration>,
-    /// A segment that is being timed: the sequence number after it, and when it passed.
-    timed: Option<(u32, Time)>,
-    /// The least time from a segment to its acknowledgment.
-    to_receiver: Option<Duration>,
-}
-
-impl Path {
-    /// The receiver's SYN passes.
-    pub(super) fn on_syn(&mut self, now: Time) {
-        self.syn = self.syn.or(Some(now));
-    }
-
-    /// A segment passes from the sender, which makes `end` the highest number sent.
-    fn on_sent(&mut self, end: Option<u32>, now: Time) {
-        if let (Some(syn), None) = (self.syn, self.to_sender) {
-            self.to_sender = Some(now.since(syn));
-        }
-        self.timed = self.timed.or(end.map(|end| (end, now)));
-    }
-
-    /// The receiver acknowledges what comes before `ack`.
-    fn on_said(&mut self, ack: u32, now: Time) {
-        if let Some((_, then)) = self.timed.filter(|(end, _)| !after(*end, ack)) {
-            let taken = now.since(then);
-            self.to_receiver = Some(self.to_receiver.map_or(taken, |least| least.min(taken)));
-            self.timed = None;
-        }
-    }
 }
 
 /// A flow. Data go forward, to the congested link; acknowledgments come back.
@@ -108,9 +71,6 @@ pub(super) struct Flow {
     /// The time of its entry among the timers; [`Time::MAX`] if there is none.
     pub(super) timer: Time,
     pub(super) said: Option<Said>,
-    /// End of the interval in which it last counted as one that shares the link.
-    pub(super) counted: Time,
-    pub(super) path: Path,
     /// Sequence number after the last that the sender sent.
     pub(super) sent: Option<u32>,
     /// Largest payload sent, in bytes.
@@ -132,8 +92,6 @@ impl Flow {
             exempt: None,
             timer: Time::MAX,
             said: None,
-            counted: Time::ZERO,
-            path: Path::default(),
             sent: None,
             segment: 0,
             fin: None,
@@ -151,19 +109,12 @@ impl Flow {
         }
     }
 
-    /// The least round trip seen. None if the handshake was not seen.
-    pub(super) fn round_trip(&self) -> Option<Duration> {
-        Some(self.path.to_sender? + self.path.to_receiver?)
-    }
-
     /// Records a segment from the sender.
-    pub(super) fn on_sent(&mut self, tcp: &Tcp, now: Time) {
+    pub(super) fn on_sent(&mut self, tcp: &Tcp) {
         let end = tcp.end();
-        let is_new = self.sent.is_none_or(|sent| after(end, sent));
-        if is_new {
+        if self.sent.is_none_or(|sent| after(end, sent)) {
             self.sent = Some(end);
         }
-        self.path.on_sent(is_new.then_some(end), now);
         if tcp.has(flags::FIN) {
             self.fin = Some(end);
         }
@@ -171,8 +122,7 @@ impl Flow {
     }
 
     /// Records a segment from the receiver. Returns whether it acknowledges the sender's FIN.
-    pub(super) fn on_said(&mut self, tcp: &Tcp, now: Time) -> bool {
-        self.path.on_said(tcp.ack, now);
+    pub(super) fn on_said(&mut self, tcp: &Tcp) -> bool {
         // The rule by which the sender takes a window (RFC 9293, section 3.10.7.4).
         let newer = self.said.is_none_or(|said| {
             after(tcp.ack, said.ack) || (tcp.ack == said.ack && !after(said.seq, tcp.seq))
@@ -238,30 +188,6 @@ impl Flow {
             timestamps: said.timestamps,
             sack: said.sack,
         }
-    }
-
-    /// The receiver's SYN passes.
-    pub(super) fn on_receivers_syn(&mut self, syn: &Tcp, now: Time) {
-        if syn.has(flags::ACK) {
-            self.path.on_said(syn.ack, now);
-        } else {
-            self.path = Path::default();
-        }
-        self.path.on_syn(now);
-    }
-
-    /// The window field, relative to `ack`, with which a sender that is partly held back may have
-    /// `bytes` in flight. Its right edge is never before one that was offered so far in this way,
-    /// or before what was sent, so only room that the sender has not used is withdrawn.
-    pub(super) fn offer(&mut self, bytes: u32, ack: u32) -> u16 {
-        let Some(said) = self.said else { return 0 };
-        let mut edge = said.ack.wrapping_add(bytes);
-        let Phase::Frozen(frozen) = &mut self.phase else { return 0 };
-        for least in frozen.edge.into_iter().chain(self.sent) {
-            edge = if after(least, edge) { least } else { edge };
-        }
-        frozen.edge = Some(edge);
-        self.window_to(edge, ack)
     }
 
     /// The window field with which the sender may send up to `edge`, relative to `ack`.

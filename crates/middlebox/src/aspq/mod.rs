@@ -72,30 +72,18 @@
 //!   freeze, and then to the receiver's.
 //! - `repeat_release`: the release is repeated until data come, at most ten times, because ACKs can
 //!   be lost.
-//! - `freeze`: how far flows are held back. "when-full" and "residual" measure the packets of every
-//!   level in intervals of 100 ms, or of 20 large packets if these take longer. A flow stays frozen
-//!   until a whole interval shows that higher levels leave at least a twentieth of the link. Then
-//!   its sender is told of a window. "when-full" gives it the receiver's, "residual" one of its
-//!   share of the rest times its round trip, and two segments, because a receiver may wait for the
-//!   second one. When the link is full again, the window is 0, as in the paper.
+//! - `freeze`: "when-full" measures the packets of every level in intervals of 100 ms, or of 20
+//!   large packets if these take longer. A flow stays frozen until a whole interval shows that
+//!   higher levels leave at least a twentieth of the link. Then its sender is told of the
+//!   receiver's window. When the link is full again, the window is 0, as in the paper.
 //! - `freeze_limit`: longest freeze in which nothing may be sent. Afterwards the flow passes until
 //!   the highest active level falls.
 //!
 //! The first two count bytes, so they need the window scale. They do not apply to flows whose
-//! handshake was not seen. For these, "residual" is "when-full".
+//! handshake was not seen.
 //!
-//! # What a partial freeze knows
-//! - The rate of the link, from its configuration. If another device has the link, `rate` says it.
-//!   Packets that the device drops later count as well.
-//! - The round trip: from the receiver's SYN to the sender's answer, once, and from a segment to its
-//!   acknowledgment, the least so far. A path that becomes longer is used less.
-//! - The senders that share the rest: those of the last two intervals.
-//!
-//! A partial window withdraws only room that was offered and not used: its right edge is never
-//! before data that were seen, or before an edge that it had while the freeze is partial (up to one
-//! unit of the window scale). RFC 9293, section 3.8.6, discourages moving an edge back, and asks
-//! senders to tolerate it; a freeze does so, as in the paper. A partial window is never smaller than
-//! two segments, so it does not lead to small segments (RFC 9293, section 3.8.6.2.1).
+//! "when-full" knows the rate of the link from its configuration. If another device has the link,
+//! `rate` says it. Packets that the device drops later count as well.
 //!
 //! # Bounds
 //! At most `max_flows` flows are known. For another one, the flow that was silent longest is
@@ -113,7 +101,7 @@ pub use params::{Freeze, Params};
 pub use priority::Priority;
 
 use crate::{Ack, Counts, Header, Middlebox, Tcp, Verdict, flags};
-use flow::{Flow, Frozen, Path, Phase};
+use flow::{Flow, Frozen, Phase};
 use forebay_core::{ConfigError, Duration, Time};
 use residual::Residual;
 use std::collections::{BTreeSet, VecDeque};
@@ -211,12 +199,7 @@ impl Middlebox for Controller {
             self.counts.probes_answered += 1;
             return Verdict::Answer(answer(flow, tcp));
         }
-        flow.on_sent(tcp, now);
-        if let (Phase::Frozen(_), Some(residual)) = (flow.phase, &mut self.residual)
-            && tcp.payload_len > 0
-        {
-            residual.count_sender(flow);
-        }
+        flow.on_sent(tcp);
         if tcp.payload_len > 0 && matches!(flow.phase, Phase::Waiting { .. }) {
             flow.phase = Phase::Open;
         }
@@ -253,14 +236,13 @@ impl Middlebox for Controller {
                 // The reports of an earlier receiver between these ports no longer count.
                 flow.said = None;
             }
-            flow.on_receivers_syn(tcp, now);
             return Verdict::Pass;
         }
         if !tcp.has(flags::ACK) {
             return Verdict::Pass;
         }
         let flight = flow.flight();
-        if flow.on_said(tcp, now) {
+        if flow.on_said(tcp) {
             // All that the sender will ever send has arrived.
             self.forget(slot);
             return Verdict::Pass;
@@ -356,10 +338,7 @@ impl Controller {
             _ => Time::MAX,
         };
         if let (true, Some(said)) = (is_partial, flow.said) {
-            let by_bytes = self.params.freeze == Freeze::Residual;
-            let bytes = residual.window(flow).filter(|_| by_bytes);
-            let window = bytes.map_or(said.window, |bytes| flow.offer(bytes, said.ack));
-            self.owed.push_back(flow.speak(&said, window));
+            self.owed.push_back(flow.speak(&said, said.window));
         }
         self.arm(slot);
     }
@@ -396,11 +375,9 @@ impl Controller {
         self.thaw(slot);
         let flow = self.table.get_mut(slot);
         let receiver = if syn.has(flags::ACK) { flow.scales[1] } else { None };
-        let path = if syn.has(flags::ACK) { flow.path } else { Path::default() };
         let Flow { key, level, active, last_active, timer, .. } = *flow;
         let scales = [Some(syn.window_scale), receiver];
-        *flow =
-            Flow { active, last_active, timer, scales, path, ..Flow::new(key, level, self.now) };
+        *flow = Flow { active, last_active, timer, scales, ..Flow::new(key, level, self.now) };
     }
 
     fn set_level(&mut self, slot: Slot, level: u8) {
@@ -522,15 +499,12 @@ impl Controller {
 
     /// Limits the room that a segment offers to the sender to what the flow's phase allows.
     fn limit_window(&mut self, slot: Slot, tcp: &Tcp) -> Verdict {
-        let residual = self.residual.as_ref().filter(|_| self.params.freeze == Freeze::Residual);
         let flow = self.table.get_mut(slot);
         let limit = match flow.phase {
-            Phase::Open | Phase::Waiting { .. } => return Verdict::Pass,
-            Phase::Frozen(Frozen { is_partial: true, .. }) => {
-                match residual.and_then(|residual| residual.window(flow)) {
-                    Some(bytes) => flow.offer(bytes, tcp.ack),
-                    None => return Verdict::Pass,
-                }
+            Phase::Open
+            | Phase::Waiting { .. }
+            | Phase::Frozen(Frozen { is_partial: true, .. }) => {
+                return Verdict::Pass;
             }
             Phase::Frozen(Frozen { edge, .. }) => {
                 edge.map_or(0, |edge| flow.window_to(edge, tcp.ack))

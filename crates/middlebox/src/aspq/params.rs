@@ -6,7 +6,7 @@ use forebay_core::{ConfigError, Duration, Rate, params};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// When and how far a flow is held back while a higher level is active.
+/// When a flow is held back while a higher level is active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Freeze {
@@ -15,8 +15,6 @@ pub enum Freeze {
     Always,
     /// Only while the higher levels fill the link.
     WhenFull,
-    /// As `when-full`. While they leave a part of the link, windows are limited to that part.
-    Residual,
 }
 
 params! {
@@ -47,13 +45,11 @@ params! {
         /// Longest time that a flow may send nothing; above 0. Without limit if absent.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub freeze_limit: Option<Duration> = None,
-        /// How far a flow is held back: "always" (the paper's; its window is 0 as long as a higher
-        /// level is active), "when-full" (only while higher levels fill the link) or "residual"
-        /// (as "when-full"; and while they leave a part of the link, the window is limited to what
-        /// that part carries in a round trip).
+        /// When a flow is held back: "always" (the paper's; its window is 0 as long as a higher
+        /// level is active) or "when-full" (only while higher levels fill the link).
         pub freeze: Freeze = Freeze::Always,
-        /// Rate of the device's link, for "when-full" and "residual"; above 0. By default that of
-        /// the link in front of which the box is.
+        /// Rate of the device's link, for "when-full"; above 0. By default that of the link in front
+        /// of which the box is.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub rate: Option<Rate> = None,
     }
@@ -81,8 +77,7 @@ impl Params {
             "must be greater than 0".into()
         })?;
         require(self.freeze == Freeze::Always || self.rate.is_some(), "rate", || {
-            "is missing; \"when-full\" and \"residual\" need the rate of the device's link, such as \
-             \"10Mbit\""
+            "is missing; \"when-full\" needs the rate of the device's link, such as \"10Mbit\""
                 .into()
         })
     }

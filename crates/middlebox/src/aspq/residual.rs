@@ -1,6 +1,5 @@
 //! What higher priority leaves of the link, as measured in front of it.
 
-use super::flow::Flow;
 use forebay_core::{Duration, Rate, Time};
 
 /// Shortest interval of the measurement: a few round trips of most paths.
@@ -25,8 +24,6 @@ pub(super) struct Residual {
     sent: Box<[u64; 256]>,
     /// Bytes that the levels above each level left in the last interval.
     left: Box<[u64; 256]>,
-    /// Held flows that sent data, in this interval and in the last.
-    senders: [u32; 2],
 }
 
 impl Residual {
@@ -39,7 +36,6 @@ impl Residual {
             end: Time::ZERO + interval,
             sent: Box::new([0; 256]),
             left: Box::new([capacity; 256]),
-            senders: [0; 2],
         }
     }
 
@@ -57,14 +53,12 @@ impl Residual {
         if behind > 0 {
             // Nothing was sent in the last one.
             self.sent.fill(0);
-            self.senders[0] = 0;
         }
         let mut above = 0;
         for (left, sent) in self.left.iter_mut().zip(self.sent.iter_mut()).rev() {
             *left = self.capacity.saturating_sub(above);
             above += std::mem::take(sent);
         }
-        self.senders = [0, self.senders[0]];
         let start = self.end + self.interval.saturating_mul(behind);
         self.end = start + self.interval;
         Some(Time::from_nanos(start.as_nanos().saturating_sub(self.interval.as_nanos())))
@@ -75,29 +69,8 @@ impl Residual {
         self.sent[usize::from(level)] += u64::from(len);
     }
 
-    /// A flow that is held back sends data.
-    pub(super) fn count_sender(&mut self, flow: &mut Flow) {
-        if flow.counted != self.end {
-            flow.counted = self.end;
-            self.senders[0] += 1;
-        }
-    }
-
     /// Whether the levels above `level` leave nothing that is worth using.
     pub(super) fn is_full(&self, level: u8) -> bool {
         self.left[usize::from(level)] < self.capacity.div_ceil(PARTS)
-    }
-
-    /// The window with which `flow` uses its share of what is left, in bytes: the share times the
-    /// round trip, and two segments, because a receiver may wait for the second one before it
-    /// acknowledges. None if the box has not seen how windows are scaled, or the round trip.
-    pub(super) fn window(&self, flow: &Flow) -> Option<u32> {
-        let round_trip = flow.scale().and(flow.round_trip())?;
-        let senders = self.senders[0].max(self.senders[1]).max(1);
-        let share = self.left[usize::from(flow.level)] / u64::from(senders);
-        let bytes = u128::from(share) * u128::from(round_trip.as_nanos())
-            / u128::from(self.interval.as_nanos());
-        // A window is at most 2^30 bytes (RFC 7323, section 2.3).
-        Some(bytes.saturating_add(2 * u128::from(flow.segment)).min(1 << 30) as u32)
     }
 }

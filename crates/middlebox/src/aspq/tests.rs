@@ -305,8 +305,9 @@ fn a_freeze_has_a_limit_until_the_high_traffic_pauses() {
 /// A controller of a link of 10 Mbit/s, which carries 125 000 B in an interval of 100 ms. At 10 ms
 /// datagrams of `share` of the link begin, at 12 ms flow 1 is frozen. Returns at 300 ms with all
 /// that was sent to the flow.
-fn beside(freeze: Freeze, share: u64) -> (Fixture, Vec<Ack>) {
+fn beside(share: u64) -> (Fixture, Vec<Ack>) {
     let rate = Some(forebay_core::Rate::from_bps(10_000_000));
+    let freeze = Freeze::WhenFull;
     let mut fixture = Fixture::new(Params { freeze, rate, ..Params::default() });
     fixture.freeze();
     let mut made = Vec::new();
@@ -321,89 +322,40 @@ fn beside(freeze: Freeze, share: u64) -> (Fixture, Vec<Ack>) {
 }
 
 #[test]
-fn a_residual_freeze_leaves_the_window_that_carries_what_is_left() {
-    let (mut fixture, made) = beside(Freeze::Residual, 60);
-    // The first whole interval since the freeze is that from 100 to 200 ms: 75 000 B of 125 000.
-    // 50 000 B are left, which is 2000 B in a round trip of 4 ms. With two segments: 4000 B.
-    assert_eq!(made.len(), 1);
-    assert_eq!((made[0].ack, made[0].window), (8001, 1000));
-    // Data that a sender may send are no probe, not even an octet, and its acknowledgment moves
-    // the edge on: 8001 + 1 + 4000.
-    assert_eq!(fixture.forward(310, 1, 0, data(8001, 1)), Verdict::Pass);
-    assert_eq!(fixture.backward(315, 1, ack(8002, 5000)), Verdict::Rewrite { window: 1000 });
-    // A receiver with less room is left alone.
-    assert_eq!(fixture.backward(316, 1, ack(8002, 900)), Verdict::Pass);
-    assert_eq!(fixture.controller.counts().probes_answered, 0);
-}
-
-#[test]
-fn the_edge_of_a_partial_window_never_moves_back() {
-    let (mut fixture, _) = beside(Freeze::Residual, 60);
-    // Four segments fit. Then high priority takes 80 %: 25 000 B * 4 / 100 + 2000 = 3000 B.
-    for index in 0..4 {
-        assert_eq!(fixture.forward(305, 1, 0, data(8001 + 1000 * index, 1000)), Verdict::Pass);
-    }
-    for ms in (320..=520).step_by(20) {
-        for _ in 0..16 {
-            fixture.controller.forward(at(ms), &Header { len: 1250, ..udp(1) });
-        }
-        assert_eq!(fixture.poll(ms), None);
-    }
-    // 4000 B are in flight. 500 B arrive: the edge is still 12 001, 3500 B ahead.
-    assert_eq!(fixture.backward(521, 1, ack(8501, 5000)), Verdict::Rewrite { window: 875 });
-    // With 1500 B more, 3000 B from there are ahead of it: 10 001 + 3000.
-    assert_eq!(fixture.backward(522, 1, ack(10_001, 5000)), Verdict::Rewrite { window: 750 });
-}
-
-#[test]
-fn senders_share_what_is_left() {
-    let (mut fixture, _) = beside(Freeze::Residual, 60);
-    fixture.forward(301, 1, 0, data(8001, 1000));
-    // A second one is frozen with its first data, and counts.
-    fixture.forward(302, 3, 0, data(1, 1000));
-    assert_eq!(fixture.backward(303, 3, ack(1001, 500)), ZERO);
-    fixture.forward(304, 3, 0, data(1001, 1000));
-    // 50 000 / 2 * 4 / 100 + 2000.
-    assert_eq!(fixture.backward(305, 1, ack(9001, 5000)), Verdict::Rewrite { window: 750 });
-}
-
-#[test]
 fn a_freeze_when_full_offers_what_the_receiver_has() {
-    let (mut fixture, made) = beside(Freeze::WhenFull, 60);
+    let (mut fixture, made) = beside(60);
     assert_eq!(made.iter().map(|ack| ack.window).collect::<Vec<_>>(), [5000]);
     assert_eq!(fixture.backward(310, 1, ack(8001, 5000)), Verdict::Pass);
 }
 
 #[test]
 fn a_link_that_is_full_freezes_as_in_the_paper() {
-    for freeze in [Freeze::WhenFull, Freeze::Residual] {
-        // With less than a twentieth left, it counts as full.
-        let (mut fixture, made) = beside(freeze, 100);
-        assert_eq!(made, []);
-        assert_eq!(fixture.backward(310, 1, ack(8001, 5000)), ZERO);
-        let (mut fixture, _) = beside(freeze, 60);
-        // It fills up: the window is 0 again, and its probes are answered.
-        for ms in (320..=520).step_by(20) {
-            for _ in 0..20 {
-                fixture.controller.forward(at(ms), &Header { len: 1250, ..udp(1) });
-            }
-            fixture.poll(ms);
+    // With less than a twentieth left, it counts as full.
+    let (mut fixture, made) = beside(100);
+    assert_eq!(made, []);
+    assert_eq!(fixture.backward(310, 1, ack(8001, 5000)), ZERO);
+    let (mut fixture, _) = beside(60);
+    // It fills up: the window is 0 again, and its probes are answered.
+    for ms in (320..=520).step_by(20) {
+        for _ in 0..20 {
+            fixture.controller.forward(at(ms), &Header { len: 1250, ..udp(1) });
         }
-        assert_eq!(fixture.backward(530, 1, ack(8001, 5000)), ZERO);
-        assert!(matches!(fixture.forward(531, 1, 0, data(8000, 0)), Verdict::Answer(_)));
-        // They stop at 520 ms. At 600 ms the flow may use the link, before they count as over.
-        let next = (532..800).find(|ms| fixture.poll(*ms).is_some());
-        assert_eq!(next, Some(600));
-        assert_eq!(fixture.controller.counts().frozen, 1);
-        // Then it is released: the receiver's whole window.
-        assert_eq!((1000..1600).find_map(|ms| fixture.poll(ms)).unwrap().window, 5000);
+        fixture.poll(ms);
     }
+    assert_eq!(fixture.backward(530, 1, ack(8001, 5000)), ZERO);
+    assert!(matches!(fixture.forward(531, 1, 0, data(8000, 0)), Verdict::Answer(_)));
+    // They stop at 520 ms. At 600 ms the flow may use the link, before they count as over.
+    let next = (532..800).find(|ms| fixture.poll(*ms).is_some());
+    assert_eq!(next, Some(600));
+    assert_eq!(fixture.controller.counts().frozen, 1);
+    // Then it is released: the receiver's whole window.
+    assert_eq!((1000..1600).find_map(|ms| fixture.poll(ms)).unwrap().window, 5000);
 }
 
 #[test]
 fn without_a_handshake_a_partial_freeze_offers_what_the_receiver_has() {
     let rate = Some(forebay_core::Rate::from_bps(10_000_000));
-    let params = Params { freeze: Freeze::Residual, rate, ..Params::default() };
+    let params = Params { freeze: Freeze::WhenFull, rate, ..Params::default() };
     let mut fixture = Fixture::new(params);
     fixture.forward(0, 1, 0, data(1, 1000));
     fixture.controller.forward(at(1), &udp(1));
@@ -417,7 +369,7 @@ fn freezes_are_checked() {
         Ok(params) => params.validate().unwrap_err().to_string(),
         Err(error) => error.to_string(),
     };
-    assert!(refuse(r#"{ "freeze": "residual" }"#).starts_with("rate: is missing;"));
+    assert!(refuse(r#"{ "freeze": "when-full" }"#).starts_with("rate: is missing;"));
     assert_eq!(
         refuse(r#"{ "freeze": "when-full", "rate": "0bit" }"#),
         "rate: must be greater than 0"
