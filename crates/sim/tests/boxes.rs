@@ -74,41 +74,46 @@ fn datagrams_of_high_priority_freeze_until_they_have_been_silent() {
     assert!((0.0..0.5).contains(&(end - least)), "{end} {least}");
 }
 
+/// Goodput in bit/s of a low-priority bulk transfer behind the box `guard` and beside the traffic
+/// `high`, and the summary.
+fn beside(high: &Value, guard: &Value) -> (f64, Value) {
+    let mut tree = interrupted(json!({ "box": guard }));
+    tree["traffic"] = json!([{ "name": "low", "kind": "bulk" }, high]);
+    let summary = run(&tree, 1);
+    (number(&summary, "classes/low/goodput_bps"), summary)
+}
+
 #[test]
 fn a_partial_freeze_uses_what_high_priority_leaves() {
     // Datagrams take half of the link from 2 to 32 s. The box takes the link's rate for its own.
-    let goodput = |guard: Value| {
-        let mut tree = interrupted(json!({ "box": guard }));
-        tree["traffic"][0] = json!({ "name": "low", "kind": "bulk" });
-        tree["traffic"][1] = json!({
-            "name": "high", "kind": "cbr", "rate": "5Mbit", "size": "1500B", "start": "2s",
-            "stop": "32s", "q": 1,
-        });
-        let summary = run(&tree, 1);
+    let high = json!({
+        "name": "high", "kind": "cbr", "rate": "5Mbit", "size": "1500B", "start": "2s",
+        "stop": "32s", "q": 1,
+    });
+    let [strict, always, partial] = [
+        json!({ "kind": "none" }),
+        json!({ "kind": "aspq" }),
+        json!({ "kind": "aspq", "freeze": "when-full" }),
+    ]
+    .map(|guard| {
+        let (goodput, summary) = beside(&high, &guard);
         assert_eq!(number(&summary, "classes/low/timeouts"), 0.0, "{guard}");
-        assert!(number(&summary, "classes/high/loss") == 0.0, "{guard}");
-        number(&summary, "classes/low/goodput_bps")
-    };
-    let strict = goodput(json!({ "kind": "none" }));
-    let always = goodput(json!({ "kind": "aspq" }));
+        assert_eq!(number(&summary, "classes/high/loss"), 0.0, "{guard}");
+        goodput
+    });
     assert!(always < 0.5 * strict, "{always} {strict}");
-    let partial = goodput(json!({ "kind": "aspq", "freeze": "when-full" }));
     assert!(partial > 0.9 * strict, "{partial} {strict}");
 }
 
 #[test]
 fn a_partial_freeze_uses_pauses_that_the_idle_timeout_does_not_see() {
-    let goodput = |guard: Value| {
-        let mut tree = interrupted(json!({ "box": guard }));
-        tree["traffic"][0] = json!({ "name": "low", "kind": "bulk" });
-        tree["traffic"][1] = json!({
-            "name": "high", "kind": "on-off", "rate": "12Mbit", "size": "1500B", "on": "500ms",
-            "off": "500ms", "times": "fixed", "q": 1,
-        });
-        number(&run(&tree, 1), "classes/low/goodput_bps")
-    };
-    assert!(goodput(json!({ "kind": "aspq" })) < 0.2e6);
-    let partial = goodput(json!({ "kind": "aspq", "freeze": "when-full" }));
+    let high = json!({
+        "name": "high", "kind": "on-off", "rate": "12Mbit", "size": "1500B", "on": "500ms",
+        "off": "500ms", "times": "fixed", "q": 1,
+    });
+    let (always, _) = beside(&high, &json!({ "kind": "aspq" }));
+    assert!(always < 0.2e6, "{always}");
+    let (partial, _) = beside(&high, &json!({ "kind": "aspq", "freeze": "when-full" }));
     assert!(partial > 1e6, "{partial}");
 }
 

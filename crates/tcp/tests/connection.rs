@@ -294,10 +294,12 @@ proptest! {
 
     #[test]
     fn every_byte_arrives_once(
-        config in prop_oneof![2 => configs(), 1 => historical(), 2 => linux()],
+        mut config in prop_oneof![2 => configs(), 1 => historical(), 2 => linux()],
         network in networks(),
         bytes in 1..150_000_u64,
     ) {
+        // Heavy loss may take a segment more often than Linux sends it before it gives up.
+        config.connection.max_retransmissions = None;
         config.validate().unwrap();
         let (sender, mut receiver) = transfer(&config, &network, bytes);
         receiver.set_reading(Time::MAX, true);
@@ -305,11 +307,11 @@ proptest! {
         prop_assert_eq!((sender.bytes_acked(), sender.outstanding()), (bytes, 0));
         prop_assert_eq!(sender.deadline(), None);
         let tcp = &config.connection;
-        // A delayed acknowledgment that waits as long as the timer (ns-3.18) loses the race when
-        // the window holds one segment.
-        let patient = tcp.min_rto > tcp.delayed_ack_timeout;
+        // A delayed acknowledgment that waits as long as the timer (ns-3.18) can lose the race, for
+        // a window of one segment or a last segment alone. Nothing else makes it send again.
+        let lost_race = tcp.min_rto <= tcp.delayed_ack_timeout && sender.stats().timeouts > 0;
         let trouble = network.loss + network.reorder + network.duplicate + network.stop_reading;
-        if patient && trouble == 0.0 {
+        if !lost_race && trouble == 0.0 {
             prop_assert_eq!(sender.stats().retransmissions, 0);
             prop_assert_eq!(receiver.duplicate_bytes(), 0);
         }

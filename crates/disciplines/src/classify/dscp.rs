@@ -13,8 +13,8 @@
 //!
 //! The precedence, which only rules such as CQ-AQM use, follows the tolerance to loss of each
 //! service class in RFC 4594, figure 2 (high: 0, not specified: 1, medium and lower: 2), and within
-//! an assured forwarding class the drop precedence (RFC 2597, section 2). If other
-//! packets are more important to you, write a table of your own.
+//! an assured forwarding class the drop precedence (RFC 2597, section 2). If other packets are more
+//! important to you, write a table of your own.
 //!
 //! Deviations
 //! - D1: CS1 is served with LE and not with the elastic aggregate. RFC 4594, section 4.10, gives it

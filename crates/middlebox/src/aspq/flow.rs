@@ -50,7 +50,7 @@ pub(super) struct Frozen {
     /// When it began.
     pub(super) since: Time,
     /// Whether the flow may send, because higher levels do not fill the link.
-    pub(super) is_partial: bool,
+    pub(super) may_send: bool,
     /// Whether the flow itself held lower levels back when it was frozen.
     pub(super) was_active: bool,
 }

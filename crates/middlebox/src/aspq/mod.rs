@@ -92,9 +92,9 @@
 //! answers the sender's next probe. Cost: a search in a balanced tree per packet.
 
 mod flow;
+mod load;
 mod params;
 mod priority;
-mod residual;
 mod table;
 
 pub use params::{Freeze, Params};
@@ -103,7 +103,7 @@ pub use priority::Priority;
 use crate::{Ack, Counts, Header, Middlebox, Tcp, Verdict, flags};
 use flow::{Flow, Frozen, Phase};
 use forebay_core::{ConfigError, Duration, Time};
-use residual::Residual;
+use load::Load;
 use std::collections::{BTreeSet, VecDeque};
 use table::{Levels, Slot, Table};
 
@@ -130,8 +130,8 @@ pub struct Controller {
     timers: BTreeSet<(Time, Slot)>,
     /// Releases of flows that were forgotten.
     owed: VecDeque<Ack>,
-    /// What higher levels leave of the link; None if they are taken to fill it.
-    residual: Option<Residual>,
+    /// How much of the link each level uses; None with `freeze = "always"`, which does not ask.
+    load: Option<Load>,
     /// Bytes that the link adds to every IP packet.
     overhead: u32,
     counts: Counts,
@@ -153,7 +153,7 @@ impl Controller {
             frozen: BTreeSet::new(),
             timers: BTreeSet::new(),
             owed: VecDeque::new(),
-            residual: params.rate.filter(|_| params.freeze != Freeze::Always).map(Residual::new),
+            load: params.rate.filter(|_| params.freeze != Freeze::Always).map(Load::new),
             overhead: 0,
             counts: Counts::default(),
         })
@@ -169,8 +169,8 @@ impl Middlebox for Controller {
     fn forward(&mut self, now: Time, header: &Header) -> Verdict {
         self.set_time(now);
         let level = self.params.priority.level(header);
-        if let Some(residual) = self.residual.as_mut().filter(|_| level > 0) {
-            residual.count(level, header.len.saturating_add(self.overhead));
+        if let Some(load) = self.load.as_mut().filter(|_| level > 0) {
+            load.count(level, header.len.saturating_add(self.overhead));
         }
         let slot = match self.table.find(&header.flow) {
             Some(slot) => slot,
@@ -193,8 +193,7 @@ impl Middlebox for Controller {
             self.begin(slot, tcp);
         }
         let flow = self.table.get_mut(slot);
-        if matches!(flow.phase, Phase::Frozen(Frozen { is_partial: false, .. }))
-            && flow.is_probe(tcp)
+        if matches!(flow.phase, Phase::Frozen(Frozen { may_send: false, .. })) && flow.is_probe(tcp)
         {
             self.counts.probes_answered += 1;
             return Verdict::Answer(answer(flow, tcp));
@@ -283,9 +282,9 @@ impl Middlebox for Controller {
             return Some(self.now);
         }
         // While flows are held back, the measurement decides whether they may send.
-        let measured = self.residual.as_ref().filter(|_| !self.frozen.is_empty());
+        let measured = self.load.as_ref().filter(|_| !self.frozen.is_empty());
         let timer = self.timers.first().map(|(due, _)| *due);
-        timer.into_iter().chain(measured.map(Residual::end)).min()
+        timer.into_iter().chain(measured.map(Load::end)).min()
     }
 
     fn most_flows(&self) -> usize {
@@ -312,32 +311,32 @@ impl Controller {
     /// The time is `now`, which may be the end of an interval of the measurement.
     fn set_time(&mut self, now: Time) {
         self.now = now;
-        let Some(mut residual) = self.residual.take() else { return };
-        if let Some(start) = residual.advance(now) {
+        let Some(mut load) = self.load.take() else { return };
+        if let Some(start) = load.advance(now) {
             let frozen = std::mem::take(&mut self.frozen);
             for &(level, slot) in &frozen {
-                self.measured(&residual, start, level, slot);
+                self.measured(&load, start, level, slot);
             }
             self.frozen = frozen;
         }
-        self.residual = Some(residual);
+        self.load = Some(load);
     }
 
     /// An interval of the measurement that began at `start` has ended. A flow that has been held
     /// back since then may send what is left.
-    fn measured(&mut self, residual: &Residual, start: Time, level: u8, slot: Slot) {
+    fn measured(&mut self, load: &Load, start: Time, level: u8, slot: Slot) {
         let flow = self.table.get_mut(slot);
         let Phase::Frozen(frozen) = &mut flow.phase else { return };
-        let is_partial = !residual.is_full(level) && frozen.since <= start;
-        if frozen.is_partial == is_partial {
+        let may_send = !load.is_full(level) && frozen.since <= start;
+        if frozen.may_send == may_send {
             return;
         }
-        (frozen.is_partial, frozen.edge) = (is_partial, None);
+        (frozen.may_send, frozen.edge) = (may_send, None);
         frozen.until = match self.params.freeze_limit {
-            Some(limit) if !is_partial => self.now + limit,
+            Some(limit) if !may_send => self.now + limit,
             _ => Time::MAX,
         };
-        if let (true, Some(said)) = (is_partial, flow.said) {
+        if let (true, Some(said)) = (may_send, flow.said) {
             self.owed.push_back(flow.speak(&said, said.window));
         }
         self.arm(slot);
@@ -447,7 +446,7 @@ impl Controller {
             flight,
             trickle,
             edge: None,
-            is_partial: false,
+            may_send: false,
             was_active,
         });
         self.frozen.insert((flow.level, slot));
@@ -501,9 +500,7 @@ impl Controller {
     fn limit_window(&mut self, slot: Slot, tcp: &Tcp) -> Verdict {
         let flow = self.table.get_mut(slot);
         let limit = match flow.phase {
-            Phase::Open
-            | Phase::Waiting { .. }
-            | Phase::Frozen(Frozen { is_partial: true, .. }) => {
+            Phase::Open | Phase::Waiting { .. } | Phase::Frozen(Frozen { may_send: true, .. }) => {
                 return Verdict::Pass;
             }
             Phase::Frozen(Frozen { edge, .. }) => {
@@ -535,7 +532,7 @@ impl Controller {
             }
             Phase::Frozen(freeze) if freeze.trickle <= now => {
                 freeze.trickle = now + self.params.trickle.unwrap_or(Duration::MAX);
-                if freeze.is_partial { None } else { trickle(flow) }
+                if freeze.may_send { None } else { trickle(flow) }
             }
             Phase::Releasing { start, flight, step, next } if *next <= now => {
                 let Some(said) = flow.said else {

@@ -115,11 +115,11 @@ pub struct Open {
 
 impl Open {
     pub fn add(&mut self, sender: &Sender) {
-        let mss = sender.mss() as f64;
+        let (mss, info) = (sender.mss() as f64, sender.info());
         self.count += 1;
-        self.cwnd += sender.info().cwnd as f64 / mss;
-        self.in_flight += sender.info().in_flight as f64 / mss;
-        self.srtt_ms += sender.info().srtt.map_or(0.0, |srtt| srtt.as_secs_f64() * 1e3);
+        self.cwnd += info.cwnd as f64 / mss;
+        self.in_flight += info.in_flight as f64 / mss;
+        self.srtt_ms += info.srtt.map_or(0.0, |srtt| srtt.as_secs_f64() * 1e3);
     }
 }
 

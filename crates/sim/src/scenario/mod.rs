@@ -395,7 +395,8 @@ impl Traffic {
         Ok(Traffic { table, source, params, tcp })
     }
 
-    /// Reads what does not depend on the `tcp` of the scenario: the table, the source and its parameters.
+    /// Reads what does not depend on the `tcp` of the scenario: the table, the source and its
+    /// parameters.
     fn read_own(
         entry: &Map<String, Value>,
         registry: &Registry,

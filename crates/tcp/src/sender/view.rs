@@ -74,6 +74,15 @@ impl Sender {
         self.connection.mss()
     }
 
+    /// Congestion window in bytes.
+    #[inline]
+    pub fn cwnd(&self) -> u64 {
+        match &self.law {
+            AnyLaw::Standard(law) => law.cwnd(&self.connection),
+            AnyLaw::Other(law) => law.cwnd(&self.connection),
+        }
+    }
+
     /// Window, round-trip time, timeout and phase of recovery.
     #[inline]
     pub fn info(&self) -> Info {

@@ -72,6 +72,11 @@ pub(crate) trait Law: fmt::Debug + Send {
     /// The timeout for window probes after `times` expiries.
     fn backed_off(&self, times: u8) -> Duration;
 
+    /// Congestion window in bytes. Samples read this alone, of very many connections.
+    fn cwnd(&self, connection: &Connection) -> u64 {
+        self.info(connection).cwnd
+    }
+
     /// Window, round-trip time and timeout.
     fn info(&self, connection: &Connection) -> Info;
 

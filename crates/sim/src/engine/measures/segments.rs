@@ -75,16 +75,17 @@ impl SegmentTrace {
         }
         // In segments, to a thousandth.
         let segments = |bytes: u64| (bytes as f64 / sender.mss() as f64 * 1e3).round() / 1e3;
-        write!(self.out, ",{},", segments(sender.info().cwnd))?;
-        if sender.info().ssthresh != u64::MAX {
-            write!(self.out, "{}", segments(sender.info().ssthresh))?;
+        let info = sender.info();
+        write!(self.out, ",{},", segments(info.cwnd))?;
+        if info.ssthresh != u64::MAX {
+            write!(self.out, "{}", segments(info.ssthresh))?;
         }
-        let (out, in_flight) = (segments(sender.outstanding()), segments(sender.info().in_flight));
-        write!(self.out, ",{},{out},{in_flight},", sender.info().phase)?;
-        if let Some(srtt) = sender.info().srtt {
+        let (out, in_flight) = (segments(sender.outstanding()), segments(info.in_flight));
+        write!(self.out, ",{},{out},{in_flight},", info.phase)?;
+        if let Some(srtt) = info.srtt {
             write!(self.out, "{}", srtt.as_nanos() / 1000)?;
         }
-        write!(self.out, ",{},", sender.info().rto.as_nanos() / 1000)?;
+        write!(self.out, ",{},", info.rto.as_nanos() / 1000)?;
         let (mut told, mut separator) = (Ok(()), "");
         sender.probe(&mut |name, value| {
             if told.is_ok() {

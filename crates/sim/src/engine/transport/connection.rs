@@ -207,7 +207,7 @@ impl Connections {
             self.places.get(place + 4 * AHEAD).into_iter().for_each(Connection::fetch_window);
         });
         let open = fetched.filter(|(_, connection)| connection.is_open());
-        open.map(|(_, Connection { class, sender, .. })| (*class, sender.info().cwnd))
+        open.map(|(_, Connection { class, sender, .. })| (*class, sender.cwnd()))
     }
 
     /// Fetches the fields that an acknowledgment for `flow` needs, or those that data need.

@@ -14,7 +14,7 @@ impl Watch {
         let mut windows = vec![None; ledger.shown.len()];
         for (user, sender) in scene.transport.connections().open() {
             let row = ledger.rows[user as usize];
-            *windows[row as usize].get_or_insert(0) += sender.info().cwnd;
+            *windows[row as usize].get_or_insert(0) += sender.cwnd();
         }
         let since = &mut ledger.since;
         let delays = since

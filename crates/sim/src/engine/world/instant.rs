@@ -47,10 +47,11 @@ impl World {
         let mut open = vec![(0_u32, 0_u64, 0_u64, 0.0_f64); self.measures.users.len()];
         for (user, sender) in self.transport.connections().open() {
             let (count, cwnd, in_flight, srtt) = &mut open[user as usize];
+            let info = sender.info();
             *count += 1;
-            *cwnd += sender.info().cwnd;
-            *in_flight += sender.info().in_flight;
-            *srtt += sender.info().srtt.map_or(0.0, |srtt| srtt.as_secs_f64() * 1e3);
+            *cwnd += info.cwnd;
+            *in_flight += info.in_flight;
+            *srtt += info.srtt.map_or(0.0, |srtt| srtt.as_secs_f64() * 1e3);
         }
         for (meter, (count, cwnd, in_flight, srtt)) in self.measures.users.iter().zip(open) {
             let is_open = count > 0;

@@ -609,6 +609,10 @@ impl Law for Standard {
         self.pace.deadline()
     }
 
+    fn cwnd(&self, _connection: &Connection) -> u64 {
+        self.window.cwnd
+    }
+
     fn info(&self, connection: &Connection) -> Info {
         Info {
             cwnd: self.window.cwnd,

@@ -1,4 +1,4 @@
-//! What higher priority leaves of the link, as measured in front of it.
+//! How much of the link each priority uses, as measured in front of it.
 
 use forebay_core::{Duration, Rate, Time};
 
@@ -14,7 +14,7 @@ const PARTS: u64 = 20;
 
 /// Measures the bytes of each level in intervals of equal length.
 #[derive(Debug, Clone)]
-pub(super) struct Residual {
+pub(super) struct Load {
     interval: Duration,
     /// Bytes that the link carries in an interval.
     capacity: u64,
@@ -26,11 +26,11 @@ pub(super) struct Residual {
     left: Box<[u64; 256]>,
 }
 
-impl Residual {
+impl Load {
     pub(super) fn new(rate: Rate) -> Self {
         let interval = INTERVAL.max(rate.transmission(PACKETS * LARGE));
         let capacity = rate.bytes_in(interval) as u64;
-        Residual {
+        Load {
             interval,
             capacity,
             end: Time::ZERO + interval,
