@@ -18,8 +18,8 @@
 //! bits, for which it makes one step of Newton's iteration at every drop, so the third drop comes
 //! half an interval after the second; its clock has 1024 ns. D2. With `ecn`, a packet that can be
 //! marked is marked and sent instead of dropped, and counts as a drop, as in Linux; the RFC leaves
-//! marking open. D3. maxpacket_ is always the mtu; ns-2 learns it. D4. The backlog compared with it
-//! is that of the packet's own queue; Linux's fq_codel compares that of all queues. D5.
+//! marking open. D3. maxpacket_ is always the mtu; ns-2 learns it. D4. With
+//! `backlog = "all"`, the backlog compared with it is that of all queues, as in Linux's fq_codel. D5.
 //! `ce_threshold` is not in the RFC. It is Linux's (`codel_dequeue`, since 4.1), in ns, as a rule
 //! around this one ([`CeThreshold`]).
 //!
@@ -33,12 +33,25 @@ use forebay_core::{
     Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Row, Setting,
     Time, params,
 };
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::any::Any;
 
 /// Controlled delay, with one state for each queue.
 pub struct Codel {
     law: CodelLaw,
     states: Row<CodelState>,
+}
+
+/// Whose bytes a rule counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BacklogOf {
+    /// Those of the packet's own queue (RFC 8290, section 4.2.2).
+    #[default]
+    Own,
+    /// Those of all queues (Linux 6.1, `codel_should_drop` as `fq_codel_dequeue` calls it).
+    All,
 }
 
 params! {
@@ -56,6 +69,10 @@ params! {
         pub interval: Duration = Duration::from_millis(100),
         /// Whether packets of ECN-capable transports are marked rather than dropped.
         pub ecn: bool = false,
+        /// The bytes that must exceed the link's MTU before a packet can be dropped or marked:
+        /// those of its own queue, or those of all queues. With `all`, short queues beside long ones
+        /// also lose packets, as in Linux's fq_codel.
+        pub backlog: BacklogOf = BacklogOf::Own,
         /// Sojourn time above which every packet of an ECN-capable transport is marked when it
         /// leaves, regardless of CoDel's state, as DCTCP needs it; never if absent (Linux's
         /// `ce_threshold`).
@@ -172,7 +189,11 @@ impl CodelState {
             self.first_above = None;
             return None;
         };
-        if now.since(packet.queued) < law.params.target || bank.bytes(queue) <= law.max_packet {
+        let backlog = match law.params.backlog {
+            BacklogOf::Own => bank.bytes(queue),
+            BacklogOf::All => bank.total().bytes,
+        };
+        if now.since(packet.queued) < law.params.target || backlog <= law.max_packet {
             self.first_above = None;
             return Some((packet, false));
         }

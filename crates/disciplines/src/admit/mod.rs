@@ -25,7 +25,7 @@ pub use agent::{Agent, AgentParams};
 pub use average::{Average, Idle, Pace};
 pub use ce_threshold::{CeThreshold, CeThresholdParams};
 pub use cobalt::{Cobalt, CobaltLaw, CobaltParams, CobaltState};
-pub use codel::{Codel, CodelLaw, CodelParams, CodelState};
+pub use codel::{BacklogOf, Codel, CodelLaw, CodelParams, CodelState};
 pub use cp_aqm::{CpAqm, CpAqmParams};
 pub use cq_aqm::{AdaptiveParams, CqAqm, CqAqmParams, CqQueueParams, SharesParams};
 pub use curve::{Curve, Gaps, Measure, Signal, Spacing};

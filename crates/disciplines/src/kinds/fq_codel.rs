@@ -127,6 +127,33 @@ mod tests {
     }
 
     #[test]
+    fn linux_spares_a_single_packet_only_if_nothing_else_waits() {
+        for (backlog, is_spared) in [("own", true), ("all", false)] {
+            let mut rig = Rig::new(json!({ "kind": "fq-codel", "backlog": backlog, "ecn": false }));
+            let (mut lost, mut id, mut alone) = (0, 0, None);
+            // Each packet of flow 1 waits alone in its queue, beside a queue that is never empty.
+            for turn in 0..200 {
+                for _ in 0..2 {
+                    rig.offer(ms(turn * 20), |p| (p.flow, p.len) = (0, 1500));
+                }
+                id += 2;
+                if alone.is_none() {
+                    rig.offer(ms(turn * 20), |p| (p.flow, p.len) = (1, 1500));
+                    alone = Some(id);
+                    id += 1;
+                }
+                let sent = rig.take(ms(turn * 20 + 19));
+                let is_lost = alone.is_some_and(|alone| rig.drops().contains(&alone));
+                lost += u32::from(is_lost);
+                if is_lost || sent == alone {
+                    alone = None;
+                }
+            }
+            assert_eq!(lost == 0, is_spared, "{backlog}: {lost}");
+        }
+    }
+
+    #[test]
     fn ecn_is_on_by_default() {
         let mut rig = Rig::new(json!({ "kind": "fq-codel" }));
         for now in 0..400 {
@@ -146,7 +173,7 @@ mod tests {
         let expected = json!({
             "kind": "fq-codel", "limit": "10240p", "queues": 1024, "salt": 0,
             "quantum": "1.514KB", "target": "5ms", "interval": "100ms", "ecn": true,
-            "ce_threshold": null, "ce_threshold_l4s": false,
+            "backlog": "own", "ce_threshold": null, "ce_threshold_l4s": false,
         });
         assert_eq!(effective, expected);
     }
