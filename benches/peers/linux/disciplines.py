@@ -42,6 +42,8 @@ LAWFUL: list[dict[str, Any]] = [
     {"kind": "codel", "ecn": True},
     {"kind": "fq-codel", "ecn": False},
     {"kind": "fq-codel", "ecn": True},
+    {"kind": "fq-codel", "ecn": False, "backlog": "all"},
+    {"kind": "fq-codel", "ecn": True, "backlog": "all"},
 ]
 """Disciplines that draw nothing."""
 

@@ -94,7 +94,8 @@ LAW_TEXT = (
     "the third drop comes half an interval after the second, where RFC 8289 has interval / "
     "sqrt(2).\n"
     "- In FQ-CoDel, Linux uses the backlog of all queues where RFC 8289 uses that of the queue, "
-    "and forgets an emptied new queue at once if there is no old one.\n"
+    "and forgets an emptied new queue at once if there is no old one. The rows *all queues* have "
+    "the first of these two rules also in forebay (`backlog = \"all\"`).\n"
     "- In Linux, a packet that finds nothing waiting skips the discipline.\n\n"
     "forebay differs from the RFC in one rule. An idle link does not ask the empty queues of "
     "FQ-CoDel, so a queue that became empty stays on its list until the next packet (D1 of "
@@ -174,7 +175,8 @@ def most(rows: Sequence[Mapping[str, Any]], kinds: Sequence[str], rules: str) ->
 
 def described(queue: Mapping[str, Any]) -> str:
     """A discipline, as short as it can be told from the others."""
-    return f"{queue['kind']}, marks" if queue.get("ecn") else str(queue["kind"])
+    marks = ", marks" if queue.get("ecn") else ""
+    return f"{queue['kind']}{marks}" + (", all queues" if queue.get("backlog") == "all" else "")
 
 
 def lawful_line(row: Mapping[str, Any]) -> list[Any]:

@@ -8,7 +8,8 @@ Linux (net/codel_impl.h, sch_fq_codel.c of 6.1) differs from RFC 8289 and RFC 82
 - 1/sqrt(count) has 16 bits, and one step of Newton's iteration is made at every change of count,
   so that the third drop comes interval / 2 after the second, not interval / sqrt(2);
 - dropping may begin after, not at, the end of the interval;
-- FQ-CoDel compares the backlog of all queues, not the queue's own, with the largest packet;
+- FQ-CoDel compares the backlog of all queues, not the queue's own, with the largest packet, as
+  `backlog = "all"` does;
 - its new queue that has run empty is forgotten at once if there is no old one;
 - a packet that finds nothing waiting goes to the device past the discipline, and is not counted
   against its queue; if the device is busy it waits there.
@@ -120,6 +121,7 @@ class Law:
         self.fair = queue["kind"] == "fq-codel"
         self.quantum = qdisc.size(queue["quantum"]) if self.fair else 0
         self.rate, self.mtu, self.how = rate, mtu, how
+        self.shares_backlog = how.shares_backlog or queue["backlog"] == "all"
         self.states: dict[int, State] = {}
         self.new: deque[State] = deque()
         self.old: deque[State] = deque()
@@ -210,7 +212,7 @@ class Law:
 
     def may_drop(self, state: State, packet: int | None, now: int) -> bool:
         """Whether the delay has been above the target for an interval (RFC 8289, section 5.5)."""
-        waiting = self.backlog if self.how.shares_backlog else state.bytes
+        waiting = self.backlog if self.shares_backlog else state.bytes
         if (
             packet is None
             or now - self.how.instant(self.times[packet]) < self.target

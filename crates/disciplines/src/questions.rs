@@ -98,9 +98,9 @@ pub trait Schedule: Any + Send {
     /// Called when a packet has joined `queue`.
     fn joined(&mut self, _queue: QueueId, _bank: &Bank) {}
 
-    /// A queue that holds packets. None only if the bank is empty. Admission may have emptied
-    /// queues since the last call. If it drops all packets of the chosen queue when they leave,
-    /// this is called again without [`Schedule::served`].
+    /// The queue whose turn it is. None only if the bank is empty. Admission may have emptied queues
+    /// since the last call. If the chosen queue is empty, or admission drops all its packets when
+    /// they leave, this is called again without [`Schedule::served`].
     fn next(&mut self, bank: &Bank) -> Option<QueueId>;
 
     /// Called when a packet of `len` bytes of the chosen queue is sent.

@@ -134,17 +134,20 @@ impl Schedule for Fair {
                 return None;
             }
             let queue = head as usize;
-            if self.queues[queue].deficit <= 0 {
-                self.queues[queue].deficit += self.quantum;
-            } else if bank.packets(queue) > 0 {
+            let has_turn = self.queues[queue].deficit > 0;
+            if has_turn && bank.packets(queue) > 0 {
                 return Some(queue);
-            } else if !is_new {
-                list.pop(&self.queues);
-                self.queues[queue].is_listed = false;
-                continue;
             }
             list.pop(&self.queues);
+            if has_turn && !is_new {
+                self.queues[queue].is_listed = false;
+                return Some(queue);
+            }
             self.old.push(head, &mut self.queues);
+            if has_turn {
+                return Some(queue);
+            }
+            self.queues[queue].deficit += self.quantum;
         }
     }
 
