@@ -95,7 +95,7 @@ LAW_TEXT = (
     "sqrt(2).\n"
     "- In FQ-CoDel, Linux uses the backlog of all queues where RFC 8289 uses that of the queue, "
     "and forgets an emptied new queue at once if there is no old one. The rows *all queues* have "
-    "the first of these two rules also in forebay (`backlog = \"all\"`).\n"
+    'the first of these two rules also in forebay (`backlog = "all"`).\n'
     "- In Linux, a packet that finds nothing waiting skips the discipline.\n\n"
     "forebay differs from the RFC in one rule. An idle link does not ask the empty queues of "
     "FQ-CoDel, so a queue that became empty stays on its list until the next packet (D1 of "
