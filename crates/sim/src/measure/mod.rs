@@ -3,6 +3,7 @@
 mod delay;
 mod flow_series;
 mod loss;
+mod playback;
 mod queue;
 mod transfers;
 mod users;
@@ -10,6 +11,7 @@ mod voice;
 
 pub use flow_series::FlowSeries;
 pub use loss::{Lengths, LossPattern};
+pub use playback::{Playback, Watched, mean_watched};
 pub use queue::{LEVELS, QueueMeter, QueuePoint};
 pub use transfers::{TransferLog, TransferRow};
 pub use users::{ClassMeter, Share, UserMeter, energy_potential, jain, satisfaction};

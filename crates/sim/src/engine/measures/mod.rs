@@ -11,8 +11,9 @@ pub use series::{ClassPoint, LinkSeries, Series};
 use super::event::Tally;
 use super::fabric::Link;
 use super::table::{Table, table};
-use crate::measure::{ClassMeter, FlowSeries, TransferLog, UserMeter};
+use crate::measure::{ClassMeter, FlowSeries, Playback, TransferLog, UserMeter};
 use forebay_core::{Duration, Time};
+use std::collections::BTreeMap;
 
 /// Measurements to make.
 pub struct MeasuresSpec {
@@ -34,6 +35,8 @@ pub struct Measures {
     pub transfers: Option<Box<TransferLog>>,
     pub segments: Option<Box<SegmentTrace>>,
     pub flow_series: Option<Box<FlowSeries>>,
+    /// By user: what those who watch videos have received.
+    pub playbacks: BTreeMap<u32, Playback>,
     pub series: Series,
     pub tally: Tally,
 }
@@ -54,6 +57,7 @@ impl Measures {
             users: table(spec.users),
             classes,
             transfers: spec.transfers.then(Box::default),
+            playbacks: BTreeMap::new(),
             segments: spec.segments.map(Box::new),
             tally: Tally::new(fingerprint),
         }
@@ -132,6 +136,7 @@ impl Measures {
         self.tally.absorb(other.tally);
         self.users.iter_mut().zip(&other.users).for_each(|(own, more)| own.absorb(more));
         self.classes.iter_mut().zip(&other.classes).for_each(|(own, more)| own.absorb(more));
+        self.playbacks.extend(other.playbacks);
         self.series.absorb(&other.series);
         if let (Some(own), Some(more)) = (&mut self.flow_series, &other.flow_series) {
             own.absorb(more);
