@@ -264,8 +264,7 @@ impl Live {
             let is_member = |(meter, _): &(&UserMeter, &bool)| meter.class == index as u32;
             let (members, members_tcp): (Vec<_>, Vec<_>) =
                 self.meters.iter().zip(&tcp).filter(is_member).unzip();
-            let viewers =
-                summary::viewers(&self.playbacks, &self.meters, index, (from, until));
+            let viewers = summary::viewers(&self.playbacks, &self.meters, index, (from, until));
             let mut found = summary::class_summary(class, &members, seconds, viewers);
             for unseen in ["mean_wait_ms", "asi", "asi_by_flow"] {
                 found[unseen] = Value::Null;

@@ -3,7 +3,8 @@
 use crate::engine::{ClassPoint, LinkSeries, PlacedBox, World};
 use crate::measure::{
     ClassMeter, FlowSeries, LEVELS, Lengths, LossPattern, Playback, QueueMeter, QueuePoint, Share,
-    TransferRow, UserMeter, Watched, energy_potential, jain, mean_watched, satisfaction,
+    TransferRow, UserMeter, Watched, energy_potential, jain, mean_watched, round_trips_per_minute,
+    satisfaction,
 };
 use crate::scenario::Scenario;
 use crate::wireless::Network;
@@ -103,6 +104,9 @@ pub fn summary<'a>(scenario: &Scenario, seed: u64, world: &'a mut World) -> Summ
         let viewers = viewers(&measures.playbacks, &measures.users, index, (from, until));
         let mut found = class_summary(class, &members, seconds, viewers);
         let (sent, goodput) = (number(&found["sent_bps"]), number(&found["goodput_bps"]));
+        let own = |id: &u32| measures.users[*id as usize].class == index as u32;
+        let probes = measures.probes.iter().filter(|(id, _)| own(id)).map(|(_, probes)| probes);
+        found["rpm"] = round_trips_per_minute(probes).into();
         found["energy_potential"] = energy_potential(sent, goodput, most).into();
         classes.insert(class.name.clone(), found);
     }

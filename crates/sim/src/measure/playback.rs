@@ -6,7 +6,7 @@
 //! rates, less every change of rate, less a penalty for each second without a picture.
 
 use crate::traffic::Media;
-use forebay_core::{Duration, Time};
+use forebay_core::Time;
 
 /// What a second without a picture costs in the rate of one segment, bit/s (Yin et al., section 7.1:
 /// mu and mu_s are 3000 kbit/s, lambda is 1).
@@ -131,7 +131,7 @@ pub fn mean_watched(all: &[Watched]) -> Option<Watched> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forebay_core::Rate;
+    use forebay_core::{Duration, Rate};
 
     fn at(seconds: f64) -> Time {
         Time::ZERO + Duration::from_secs_f64(seconds)
@@ -176,8 +176,8 @@ mod tests {
         let early: Vec<_> = (0..10).map(|n| (f64::from(n), f64::from(n) + 0.5, 6)).collect();
         let steady: Vec<_> =
             (0..10).map(|n| (4.0 * f64::from(n), 4.0 * f64::from(n) + 0.5, 6)).collect();
-        let [early, steady] = [early, steady]
-            .map(|segments| player(&segments).watched(at(2.0), at(30.0)).unwrap());
+        let [early, steady] =
+            [early, steady].map(|segments| player(&segments).watched(at(2.0), at(30.0)).unwrap());
         assert_eq!(early.qoe_bps, steady.qoe_bps);
         assert_eq!(early.rendition_bps, Some(6e6));
     }

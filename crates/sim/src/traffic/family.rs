@@ -37,6 +37,8 @@ pub enum JudgedBy {
     Goodput,
     /// Played rate, stalls and switches of a video.
     Playback,
+    /// Round trips per minute of probes.
+    Responsiveness,
     /// Delay and loss of datagrams.
     DelayAndLoss,
 }

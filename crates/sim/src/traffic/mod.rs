@@ -16,6 +16,7 @@ mod on_off;
 mod pages;
 mod pcap;
 mod poisson;
+mod responsiveness;
 mod rules;
 mod sensing;
 mod voice;
@@ -41,6 +42,7 @@ pub fn builtin() -> Registry<Generator> {
         .with::<pages::Pages>()
         .with::<Pcap>()
         .with::<poisson::Poisson>()
+        .with::<responsiveness::Responsiveness>()
         .with::<sensing::Sensing>()
         .with::<voice::Voice>()
         .with::<web::Web>()
@@ -145,6 +147,11 @@ pub trait Transfers: Send {
     /// since the beginning of the transfer.
     fn arrived(&mut self) -> bool {
         true
+    }
+
+    /// Whether its transfers are probes of responsiveness.
+    fn is_probe(&self) -> bool {
+        false
     }
 
     /// Media of the transfer that begins or runs, if somebody watches it.

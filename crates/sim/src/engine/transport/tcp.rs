@@ -55,6 +55,9 @@ impl Transport {
             let playback = measures.playbacks.entry(user).or_insert_with(|| Playback::new(stop));
             playback.asks(now, media);
         }
+        if source.is_probe() {
+            measures.probes.entry(user).or_default();
+        }
         let flow = match open.take() {
             Some(flow) => {
                 write(&mut self.connections.own(flow).sender, bytes, stays_open);
@@ -173,7 +176,7 @@ impl Transport {
         }
         connection.sender.on_segment(now, &cargo.segment, ecn);
         if opening && connection.sender.state() != State::SynSent {
-            measures.classes[connection.class as usize].opened(connection.start, now);
+            measures.opened(user, flow, connection.class, connection.start, now);
         }
         // With many users, packets are in the hold in the order of sending.
         let spare = Some(id).filter(|_| !fabric.many());
@@ -358,6 +361,9 @@ impl Transport {
             self.notices.push((part, Notice::Closes { at, flow, user }));
         }
         measures.users[user as usize].aborted += u64::from(aborted);
+        if let Some(probes) = measures.probes.get_mut(&user) {
+            probes.ended(flow, now, !aborted);
+        }
         let User { entry: Entry::Transfers { source, open, .. }, rng, .. } =
             &mut self.users[user as usize]
         else {
