@@ -229,9 +229,8 @@ def _finding(criterion: Criterion) -> str:
     measure, best = criterion.measure, criterion.best
     short = measure.short
     missing = [label for label in criterion.samples if label not in criterion.intervals]
-    if len(best) + len(missing) == len(criterion.samples) and not missing:
-        return f"{short} {value(criterion, best[0])} under {best[0]}; {_rest_of_best(criterion)}."
-    sentence = f"{superlative(measure)} {short} under {best[0]} ({value(criterion, best[0])})"
+    which = f"{superlative(measure)} " if criterion.decided else ""
+    sentence = f"{which}{short} under {best[0]} ({value(criterion, best[0])})"
     if best[1:]:
         sentence += f"; {_rest_of_best(criterion)}"
     if missing:

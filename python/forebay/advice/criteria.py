@@ -116,7 +116,7 @@ def criteria_of(comparison: Comparison, network: Network) -> tuple[Criterion, ..
         for class_ in comparison.classes
         for measures in [_measures_of(comparison, class_)]
         for measure in measures
-        if not _distortion(network, class_, measure)
+        if not _distortion(comparison, network, class_, measure)
         for samples in [samples_of(comparison, class_, measure)]
     ]
     waits = {label: comparison.queue_samples(label, QUEUE_DELAY.key) for label in comparison.labels}
@@ -131,16 +131,15 @@ def distorted_of(comparison: Comparison, network: Network) -> tuple[Criterion, .
         Criterion(class_, measure, 0.0, samples, comparison.level, distorted=why)
         for class_ in comparison.classes
         for measure in MEASURES
-        if (why := _distortion(network, class_, measure))
+        if (why := _distortion(comparison, network, class_, measure))
         for samples in [samples_of(comparison, class_, measure)]
         if measured(samples)
     )
 
 
-def _distortion(network: Network, class_: str, measure: Measure) -> str:
+def _distortion(comparison: Comparison, network: Network, class_: str, measure: Measure) -> str:
     """What but the queue makes a measure of a class; empty if nothing does."""
-    entries = [entry for entry in network.entries if class_of(entry.table) == class_]
-    kinds = {entry.table["kind"] for entry in entries}
+    kinds = {entry["kind"] for entry in _entries_of(comparison, class_)}
     if "pcap" in kinds:
         return (
             "a replayed capture sends what was recorded, however long its packets wait or how "
@@ -150,7 +149,8 @@ def _distortion(network: Network, class_: str, measure: Measure) -> str:
         return ""
     if "adaptive-video" in kinds:
         return "a player that still fills its buffer takes more than it plays"
-    if kinds == {"bulk"} and _slow_start(network, entries) > measure.matters:
+    entries = [entry for entry in network.entries if class_of(entry.table) == class_]
+    if kinds == {"bulk"} and entries and _slow_start(network, entries) > measure.matters:
         return (
             f"a slow start, up to {_SLOW_START} round trips, takes more than "
             f"{100 * measure.matters:g} % of the measured time"
@@ -212,8 +212,7 @@ def _measures_of(comparison: Comparison, class_: str) -> tuple[Measure, ...]:
     def known(measure: Measure) -> bool:
         return measured(samples_of(comparison, class_, measure))
 
-    traffic = comparison.variants[0].effective["traffic"]
-    entries = [entry for entry in traffic if class_of(entry) == class_]
+    entries = _entries_of(comparison, class_)
     for quality in (MOS, VIDEO_QUALITY, RPM):
         if known(quality):
             return (quality,)
@@ -222,6 +221,12 @@ def _measures_of(comparison: Comparison, class_: str) -> tuple[Measure, ...]:
     if entries and all("tcp" in entry for entry in entries):
         return (GOODPUT,)
     return tuple(measure for measure in (DELAY_VARIATION, LOSS) if known(measure))
+
+
+def _entries_of(comparison: Comparison, class_: str) -> list[Mapping[str, Any]]:
+    """The traffic entries that are reported as a class, every default filled in."""
+    traffic = comparison.variants[0].effective["traffic"]
+    return [entry for entry in traffic if class_of(entry) == class_]
 
 
 def samples_of(comparison: Comparison, class_: str, measure: Measure) -> Samples:

@@ -2,13 +2,13 @@
 //!
 //! Playback begins with the first segment, and again after a stall with the next one. The quality
 //! of experience is the linear one of X. Yin et al., *A control-theoretic approach for dynamic
-//! adaptive video streaming over HTTP*, SIGCOMM 2015, equation 5 with balanced weights: the played
+//! adaptive video streaming over HTTP*, SIGCOMM 2015, with its balanced weights: the played
 //! rates, less every change of rate, less a penalty for each second without a picture.
 
 use crate::traffic::Media;
 use forebay_core::Time;
 
-/// What a second without a picture costs in the rate of one segment, bit/s (Yin et al., section 7.1:
+/// What a second without a picture costs in the rate of one segment, bit/s (Yin et al.:
 /// mu and mu_s are 3000 kbit/s, lambda is 1).
 const STALL_BPS: f64 = 3e6;
 
