@@ -203,7 +203,7 @@ def test_too_small_to_notice_and_not_told_apart_are_two_things() -> None:
     noisy = results(QUEUE_DELAY, {"cake": 30.0, "codel": 60.0, "fifo": 820.0}, 2.0)
     assert noisy.beside["codel"] is Beside.OPEN
     advice = advice_from([noisy], [], [], ["cake", "codel", "fifo"], 10, LEVEL)
-    assert "cannot be told apart with these runs" in advice.findings[0].sentence
+    assert "with these runs codel (60" in advice.findings[0].sentence
     assert "too small" not in advice.findings[0].sentence
     # A small mean difference is not known to be small if its interval is wide.
     wide = results(QUEUE_DELAY, {"cake": 30.0, "codel": 31.0}, 2.0)

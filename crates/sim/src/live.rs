@@ -132,6 +132,9 @@ impl Live {
                 meter.arrived(delay, Duration::ZERO);
                 self.classes[meter.class as usize].delay.record(delay);
             }
+            (Some(arrived), _) if arrived < from => {
+                self.classes[meter.class as usize].precedes(arrived.since(sent));
+            }
             (None, Some(number)) => meter.lost(number),
             _ => {}
         }

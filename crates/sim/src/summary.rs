@@ -351,7 +351,7 @@ pub(crate) fn class_summary(
     let throughput = sum(|user| user.offered_bytes) as f64 * 8.0 / seconds;
     let mut losses = LossPattern::default();
     members.iter().filter_map(|user| user.loss_pattern()).for_each(|each| losses.merge(&each));
-    let [shortest, p50, p95, p99] = class.delay.quantiles_ms([0.0, 0.5, 0.95, 0.99]);
+    let [p50, p95, p99] = class.delay.quantiles_ms([0.5, 0.95, 0.99]);
     let mut found = json!({
         "flows": members.len(),
         "goodput_bps": goodput,
@@ -368,7 +368,7 @@ pub(crate) fn class_summary(
         "p95_delay_ms": p95,
         "p99_delay_ms": p99,
         "max_delay_ms": class.delay.max_ms(),
-        "p99_delay_variation_ms": p99.zip(shortest).map(|(p99, shortest)| p99 - shortest),
+        "p99_delay_variation_ms": p99.zip(class.shortest_ms()).map(|(p99, least)| p99 - least),
         "mean_wait_ms": mean(&UserMeter::mean_wait_ms),
         "jitter_ms": mean(&UserMeter::jitter_ms),
         "retransmissions": sum(|user| user.retransmissions),

@@ -196,7 +196,9 @@ def _why(criteria: Sequence[Criterion], pick: str) -> str:
         if small:
             parts.append(f"In {grouped(small)} its difference to the best is {Beside.SMALL.value}.")
         if open_:
-            parts.append(f"In {grouped(open_)} it and the best {Beside.OPEN.value}.")
+            parts.append(
+                f"In {grouped(open_)} it cannot be told apart from the best with these runs."
+            )
     return " ".join(parts)
 
 
@@ -254,7 +256,7 @@ def _rest_of_best(criterion: Criterion) -> str:
         parts.append(f"the difference of {listed(found)} is {Beside.SMALL.value} (up to {limit})")
     if open_ := criterion.those(Beside.OPEN):
         found = [f"{label} ({value(criterion, label)})" for label in open_]
-        parts.append(f"{listed(found)} and it {Beside.OPEN.value}")
+        parts.append(f"with these runs {listed(found)} cannot be told apart from it")
     return "; ".join(parts)
 
 

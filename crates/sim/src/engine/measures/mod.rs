@@ -107,10 +107,7 @@ impl Measures {
     pub fn restart(&mut self) {
         self.users.iter_mut().for_each(UserMeter::restart);
         self.probes.values_mut().for_each(Probes::restart);
-        for class in &mut self.classes {
-            class.delay = Default::default();
-            class.completion = Default::default();
-        }
+        self.classes.iter_mut().for_each(ClassMeter::restart);
     }
 
     /// Adds a point to every series; `open` has class and congestion window of every open connection.
