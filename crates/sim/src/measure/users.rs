@@ -14,7 +14,7 @@ pub struct ClassMeter {
     pub delay: DelayMeter,
     /// The shortest one before measurement began, in ms: a queue that is never empty during the
     /// measurement would hide in every delay.
-    shortest_before_ms: Option<f64>,
+    pub shortest_before_ms: Option<f64>,
     /// Durations of completed transfers.
     pub completion: DelayMeter,
     /// Connections that were opened.
