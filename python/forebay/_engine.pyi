@@ -344,7 +344,8 @@ def resolve(scenario: str, base: str) -> str:
       is written at the same place: hops of a parking lot), `rate_bps` and `delay_s` (null if
       they vary), `loss` and `pcap` (the file in which it records, or null).
     - `traffic`: each entry: `name`, `kind`, `class`, `flows`, `transport` ("tcp" or "datagrams"),
-      `judged_by` ("mos", "completion", "goodput" or "delay-and-loss"), `open_loop` (whether it
+      `judged_by` ("mos", "completion", "goodput", "playback", "responsiveness" or
+      "delay-and-loss"), `open_loop` (whether it
       replays a capture), `from`, `to`, `path` and `links` (names of those on the way, forward).
     - `files`: every file that the scenario reads, once: `file` (as written) and `path` (of the
       field that names it first).

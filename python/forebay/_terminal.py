@@ -15,7 +15,7 @@ from rich.text import Text
 from forebay import stats
 from forebay._compared.tables import by_class, measured, of_link
 from forebay.comparison import Comparison
-from forebay.measures import ABSENT, MEASURES, text
+from forebay.measures import ABSENT, MARKED, MEASURES, text
 from forebay.report.page import Table
 from forebay.report.terminal import print_table
 
@@ -27,7 +27,7 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
         level = f"{100 * comparison.level:g} %"
         console.print(
             f"Mean ± {level} interval over {len(comparison.seeds)} replications. "
-            "* best of its column, or cannot be distinguished from the best.",
+            f"In each column: {MARKED}",
             style="dim",
         )
     for measure in measured(comparison):

@@ -11,7 +11,7 @@ from forebay import _relative, stats
 from forebay._engine import ScenarioError
 from forebay._runs import Result, Task, Tell, result_of, run_all
 from forebay._runs.result import ON_REQUEST, flattened
-from forebay.measures import GAIN, Measure, best_of
+from forebay.measures import GAIN, Beside, Measure, beside_best
 from forebay.scenario import Queue, Scenario, labelled, named, plain, resolved_link
 
 if TYPE_CHECKING:
@@ -179,13 +179,21 @@ class Comparison:
             [run.result.summary["links"][self.link].get("utilization") for run in runs], self.level
         )
 
+    def beside(self, class_: str, measure: Measure) -> dict[str, Beside]:
+        """Every discipline beside the best one for a class by one measure.
+
+        See `forebay.measures.beside_best`.
+        """
+        samples = {label: self.samples(label, class_, measure.key) for label in self.labels}
+        return beside_best(samples, measure, self.level)
+
     def best(self, class_: str, measure: Measure) -> tuple[str, ...]:
         """The best discipline for a class by one measure, and all that may be as good.
 
         See `forebay.measures.best_of`.
         """
-        samples = {label: self.samples(label, class_, measure.key) for label in self.labels}
-        return best_of(samples, measure, self.level)
+        found = self.beside(class_, measure)
+        return tuple(label for label, each in found.items() if each is not Beside.WORSE)
 
     @cached_property
     def runs_table(self) -> pl.DataFrame:

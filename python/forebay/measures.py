@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from forebay import stats
 from forebay.stats import Interval
@@ -35,9 +36,13 @@ class Measure:
     explained: str = ""
     """What it is, for those who do not know; empty where the title says it."""
 
+    def least_noticed(self, best: float) -> float:
+        """The largest difference from `best` that no user would notice, in the summary's unit."""
+        return max(self.matters * abs(best), self.matters_at_least)
+
     def difference_matters(self, value: float, best: float) -> bool:
         """Whether a user would notice `value` instead of `best`."""
-        return abs(value - best) > max(self.matters * abs(best), self.matters_at_least)
+        return abs(value - best) > self.least_noticed(best)
 
 
 GOODPUT = Measure("goodput_bps", "Goodput", "goodput", "kb/s", 1e-3, 1, True, 0.02, 0.0)
@@ -72,10 +77,70 @@ MOS = Measure(
     explained="mean opinion score, voice quality by the E-model (ITU-T G.107): 4.3 is very good, "
     "4.0 good; below 3.6 many callers complain, below 2.6 it cannot be used",
 )
+DELAY_VARIATION = Measure(
+    "p99_delay_variation_ms",
+    "99th percentile delay variation",
+    "p99 delay variation",
+    "ms",
+    1.0,
+    1,
+    False,
+    0.05,
+    2.0,
+    explained="how much later than the fastest packet 99 of 100 packets arrived at most "
+    "(RFC 5481, section 4.2)",
+)
+VIDEO_QUALITY = Measure(
+    "qoe_bps",
+    "Video quality (linear QoE)",
+    "video quality",
+    "kb/s",
+    1e-3,
+    0,
+    True,
+    0.05,
+    100e3,
+    explained="the mean of the played rates, less every change of rate, less 3000 kb/s of a "
+    "segment for each second without a picture (Yin et al., SIGCOMM 2015); a steady picture has "
+    "its rate, and below 0 hardly anybody watches",
+)
+RENDITION = Measure(
+    "rendition_bps", "Played rate of the video", "played rate", "kb/s", 1e-3, 0, True, 0.05, 50e3
+)
+STALLED = Measure(
+    "stall_ratio", "Time without a picture", "stalled", "%", 100.0, 2, False, 0.05, 0.002
+)
+SWITCHES = Measure(
+    "switches", "Changes of the played rate", "switches", "in a run", 1.0, 1, False, 0.05, 1.0
+)
+RPM = Measure(
+    "rpm",
+    "Responsiveness under load",
+    "responsiveness",
+    "RPM",
+    1.0,
+    0,
+    True,
+    0.05,
+    10.0,
+    explained="round trips per minute of a new connection (draft-ietf-ippm-responsiveness-09, "
+    "foreign probes without TLS): 6000 is very good, 1000 good, 300 and less poor",
+)
 QUEUE_DELAY = Measure(
     "mean_delay_ms", "Mean time in the queue", "queueing delay", "ms", 1.0, 1, False, 0.05, 10.0
 )
-"""Of a link's queue rather than of a class."""
+"""Of a link's queue rather than of a class, as the next."""
+QUEUE_TAIL = Measure(
+    "p99_delay_ms",
+    "99th percentile time in the queue",
+    "p99 queueing delay",
+    "ms",
+    1.0,
+    1,
+    False,
+    0.05,
+    10.0,
+)
 
 GAIN = Measure(
     "gain",
@@ -90,28 +155,62 @@ GAIN = Measure(
     explained="goodput of the class divided by what it had under the baseline",
 )
 
-MEASURES = (GOODPUT, GAIN, MEDIAN_DELAY, TAIL_DELAY, LOSS, COMPLETION, MOS)
+MEASURES = (
+    GOODPUT,
+    GAIN,
+    MEDIAN_DELAY,
+    TAIL_DELAY,
+    DELAY_VARIATION,
+    LOSS,
+    COMPLETION,
+    MOS,
+    VIDEO_QUALITY,
+    RENDITION,
+    STALLED,
+    SWITCHES,
+    RPM,
+)
 """In the order in which they are shown."""
+
+DISTORTED = "†"
+"""Beside what is kept out of the score, because something else than the queue makes it."""
 
 ABSENT = "–"
 """Shown in place of what was not measured."""
 
 
-def best_of(
-    samples: Mapping[str, Sequence[float | None]], measure: Measure, level: float = stats.LEVEL
-) -> tuple[str, ...]:
-    """The name with the best mean, then all that cannot be distinguished from it.
+class Beside(Enum):
+    """How a value is beside the best; the words are those of every sentence about it."""
 
-    A name cannot be distinguished from the best if the interval of their paired difference holds
-    zero, or if the difference of their means is too small to matter to a user.
+    BEST = "best"
+    SMALL = "too small to notice"
+    """The difference is too small for a user to notice, whatever chance does."""
+    OPEN = "cannot be told apart with these runs"
+    """A difference that a user would notice, or none: more runs must decide."""
+    WORSE = "worse"
+    """By more than chance, and enough for a user to notice."""
+
+
+MARKED = (
+    "* best, or the difference to the best is too small to notice; ~ cannot be told apart from "
+    "the best with these runs."
+)
+"""What the marks of a table mean."""
+
+
+def beside_best(
+    samples: Mapping[str, Sequence[float | None]], measure: Measure, level: float = stats.LEVEL
+) -> dict[str, Beside]:
+    """Every name that was measured, beside the one with the best mean, which comes first.
+
+    A difference is too small to notice if the means differ by no more than
+    `Measure.least_noticed`, and either chance does not explain that or the whole interval of the
+    paired difference is as small. Otherwise two cannot be told apart if the interval holds zero.
 
     Args:
         samples: one value a replication for each name; None where it was not measured.
         measure: says which way is better and what matters.
         level: confidence level of the interval.
-
-    Returns:
-        Nothing if nothing was measured.
     """
     means = {
         name: value.mean
@@ -119,16 +218,34 @@ def best_of(
         if (value := stats.interval(values, level)) is not None
     }
     if not means:
-        return ()
+        return {}
     first = (max if measure.higher_is_better else min)(means, key=lambda name: means[name])
+    least = measure.least_noticed(means[first])
 
-    def distinct(name: str) -> bool:
+    def beside(name: str) -> Beside:
         difference = stats.paired_difference(samples[name], samples[first], level)
-        if difference is None or not measure.difference_matters(means[name], means[first]):
-            return False
-        return difference.half_width is None or difference.excludes_zero
+        small = abs(means[name] - means[first]) <= least
+        if difference is None:
+            return Beside.SMALL if small else Beside.OPEN
+        half = difference.half_width or 0.0
+        if difference.half_width is None or difference.excludes_zero:
+            return Beside.SMALL if small else Beside.WORSE
+        return Beside.SMALL if abs(difference.mean) + half <= least else Beside.OPEN
 
-    return (first, *(name for name in means if name != first and not distinct(name)))
+    rest = {name: beside(name) for name in means if name != first}
+    return {first: Beside.BEST} | rest
+
+
+def best_of(
+    samples: Mapping[str, Sequence[float | None]], measure: Measure, level: float = stats.LEVEL
+) -> tuple[str, ...]:
+    """The name with the best mean, then all that `beside_best` does not find worse.
+
+    Returns:
+        Nothing if nothing was measured.
+    """
+    found = beside_best(samples, measure, level)
+    return tuple(name for name, each in found.items() if each is not Beside.WORSE)
 
 
 def shown_in(measure: Measure, largest: float) -> Measure:

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from random import Random
 
 import pytest
 
+import forebay
 from advice_said import FOLDER, SCENARIOS, said
-from forebay.advice import advice_from
+from forebay import Scenario
+from forebay._compared.tables import by_class
+from forebay.advice import advice_from, advise
 from forebay.advice.criteria import Criterion, of_link
 from forebay.advice.pick import rank
-from forebay.measures import COMPLETION, GOODPUT, LOSS, MOS, QUEUE_DELAY, TAIL_DELAY, Measure
+from forebay.measures import (
+    ABSENT,
+    COMPLETION,
+    DISTORTED,
+    GOODPUT,
+    LOSS,
+    MOS,
+    QUEUE_DELAY,
+    TAIL_DELAY,
+    VIDEO_QUALITY,
+    Beside,
+    Measure,
+)
+from forebay.report.page import Group
 from forebay.stats import LEVEL
 
 CASES = range(300)
 PRICE = re.compile(
     r"(.*?) [\d.]+( ±[\d.]+)?( \S+| percentage points)? (lower|higher) than under (d\d)"
-    r"(, which may be chance)?"
+    r"(, but the two cannot be told apart with these runs)?"
 )
 SIZES = {GOODPUT: 5e6, TAIL_DELAY: 80.0, LOSS: 0.01, COMPLETION: 2.0, MOS: 3.2, QUEUE_DELAY: 60.0}
 
@@ -130,7 +147,7 @@ def results(measure: Measure, means: dict[str, float], noise: float, count: int 
 
 
 def test_a_wide_interval_is_no_merit() -> None:
-    # The satellite of a review: one noisy discipline was "not to be told from the best".
+    # One noisy discipline was "not to be told from the best".
     luck = Random(1)
 
     def measured(name: str, measure: Measure, clear: float, noisy: float) -> Criterion:
@@ -153,7 +170,7 @@ def test_it_says_how_many_more_and_that_many_decide() -> None:
     advice = advice_from(few, [], [], ["a", "b", "c"], 5, LEVEL)
     assert advice.verdict == "open" and advice.pick == "a"
     assert advice.headline == "Start with a, and run more."
-    assert "cannot distinguish a from b;" in advice.why
+    assert "a and b cannot be told apart with these runs" in advice.why
     assert advice.replications is not None and f"-r {advice.replications}" in advice.why
     # The same variance, measured more often.
     times = -(-advice.replications // 5)
@@ -172,6 +189,64 @@ def test_verdicts() -> None:
     assert verdict({"a": 5e6, "b": 4.99e6}, 0.001) == "none"
     assert verdict({"a": 5e6, "b": 4.8e6}, 0.4) == "open"
     assert verdict({"a": 5e6, "b": 3e6}, 0.0, count=1) == "open"
+
+
+def test_too_small_to_notice_and_not_told_apart_are_two_things() -> None:
+    wait = results(QUEUE_DELAY, {"cake": 3.2, "codel": 9.3, "fifo": 820.0}, 0.03)
+    assert wait.beside == {
+        "cake": Beside.BEST, "codel": Beside.SMALL, "fifo": Beside.WORSE
+    }  # fmt: skip
+    advice = advice_from([wait], [], [], ["cake", "codel", "fifo"], 10, LEVEL)
+    [finding] = advice.findings
+    assert "codel (9.3" in finding.sentence and "told apart" not in finding.sentence
+    assert "is too small to notice (up to 10.0 ms)" in finding.sentence
+    noisy = results(QUEUE_DELAY, {"cake": 30.0, "codel": 60.0, "fifo": 820.0}, 2.0)
+    assert noisy.beside["codel"] is Beside.OPEN
+    advice = advice_from([noisy], [], [], ["cake", "codel", "fifo"], 10, LEVEL)
+    assert "with these runs codel (60" in advice.findings[0].sentence
+    assert "too small" not in advice.findings[0].sentence
+    # A small mean difference is not known to be small if its interval is wide.
+    wide = results(QUEUE_DELAY, {"cake": 30.0, "codel": 31.0}, 2.0)
+    assert wide.beside["codel"] is Beside.OPEN
+
+
+def test_a_picture_below_nothing_counts_as_nothing() -> None:
+    means = {"fair": 5e6, "slow": 1e6, "dark": -3e6, "darker": -9e6}
+    criterion = results(VIDEO_QUALITY, means, 0.01)
+    assert rank([criterion], list(means), LEVEL).order[:2] == ("fair", "slow")
+    beside = results(MOS, {"fair": 4.0, "slow": 4.0, "dark": 4.0, "darker": 4.3}, 0.001)
+    order = rank([criterion, beside], list(means), LEVEL).order
+    assert order.index("darker") < order.index("dark")
+
+
+def test_what_is_distorted_is_said_and_does_not_decide() -> None:
+    document = {
+        "duration": "6s",
+        "warmup": "2s",
+        "dumbbell": {"rate": "5Mbit", "delay": "20ms"},
+        "traffic": [
+            {"name": "replay", "kind": "pcap", "file": "office.pcap.gz"},
+            {"name": "video", "kind": "adaptive-video"},
+            {"name": "load", "kind": "bulk", "start": "5s"},
+            {"name": "steady", "kind": "bulk"},
+        ],
+    }
+    base = Path(__file__).parents[2] / "examples"
+    scenario = Scenario.of(document, "s.json", str(base))
+    found = forebay.compare(scenario, disciplines=["fifo", "fq-codel"], replications=2)
+    advice = advise(found)
+    said = [str(each) for each in advice.distorted]
+    assert any(each.startswith("replay: ") and "recorded" in each for each in said)
+    assert any(each.startswith("video: goodput is distorted") for each in said)
+    assert any(each.startswith("load: goodput is distorted: a slow start") for each in said)
+    assert not any(each.startswith("steady: ") for each in said)
+    assert "replay" not in advice.judged and "load" not in advice.judged
+    assert "video by video quality" in advice.judged
+    assert not any(each.startswith(("replay", "load")) for each in map(str, advice.findings))
+    cells = [row for row in by_class(found).rows if not isinstance(row, Group) and row[0] == "fifo"]
+    place = 1 + found.classes.index("replay")
+    assert all(str(row[place]) == ABSENT or str(row[place]).endswith(DISTORTED) for row in cells)
+    assert advice.plain()["distorted"] == said
 
 
 def test_nothing_but_transfers_is_judged_by_what_others_get_too() -> None:

@@ -6,14 +6,14 @@
 //! definitions of a simulated run.
 
 use crate::engine::UDP_HEADERS;
-use crate::measure::{ClassMeter, QueueMeter, QueuePoint, UserMeter};
+use crate::measure::{ClassMeter, Playback, QueueMeter, QueuePoint, UserMeter};
 use crate::scenario::{Participant, Scenario};
 use crate::summary::{self, Table};
 use crate::traffic::{Datagram, Generator, Transfer};
 use forebay_core::{ConfigError, Duration, Packet, Time};
 use forebay_shaper::{Operation, Recording};
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufRead};
 
 /// The next step of a source.
@@ -31,6 +31,8 @@ pub struct Live {
     participants: Vec<Participant>,
     meters: Vec<UserMeter>,
     classes: Vec<ClassMeter>,
+    /// By sender: what those who watch videos have received.
+    playbacks: BTreeMap<u32, Playback>,
     /// Payload bytes of each class in each interval of the series.
     class_bytes: Vec<Vec<f64>>,
     links: Map<String, Value>,
@@ -60,6 +62,7 @@ impl Live {
             participants,
             meters,
             classes: names.into_iter().map(class).collect(),
+            playbacks: BTreeMap::new(),
             links: Map::new(),
             queues: Map::new(),
             tables: Vec::new(),
@@ -79,14 +82,35 @@ impl Live {
             Generator::Datagrams(source) => source.next(after, rng).map(Step::Datagram),
             Generator::Transfers(source) => source.next(after, rng).map(Step::Transfer),
         };
-        step.filter(|step| step.at() < *stop)
+        let step = step.filter(|step| step.at() < *stop);
+        self.asked(index, step);
+        step
     }
 
     /// The transfer that sender `index` begins after one has ended at `now`.
     pub fn completed(&mut self, index: usize, now: Time) -> Option<Step> {
         let Participant { generator, rng, stop, .. } = &mut self.participants[index];
         let Generator::Transfers(source) = generator else { return None };
-        source.completed(now, rng).map(Step::Transfer).filter(|step| step.at() < *stop)
+        if let Some(playback) = self.playbacks.get_mut(&(index as u32)) {
+            playback.arrived(now);
+        }
+        let step = source.completed(now, rng).map(Step::Transfer).filter(|step| step.at() < *stop);
+        self.asked(index, step);
+        step
+    }
+
+    /// Sender `index` begins `step`, which may be a segment of a video.
+    fn asked(&mut self, index: usize, step: Option<Step>) {
+        let Participant { generator: Generator::Transfers(source), stop, .. } =
+            &self.participants[index]
+        else {
+            return;
+        };
+        if let Some((step, media)) = step.zip(source.media()) {
+            let playback =
+                self.playbacks.entry(index as u32).or_insert_with(|| Playback::new(*stop));
+            playback.asks(step.at(), media);
+        }
     }
 
     /// Beginning and end of the measurement.
@@ -107,6 +131,9 @@ impl Live {
                 let delay = arrived.since(sent);
                 meter.arrived(delay, Duration::ZERO);
                 self.classes[meter.class as usize].delay.record(delay);
+            }
+            (Some(arrived), _) if arrived < from => {
+                self.classes[meter.class as usize].precedes(arrived.since(sent));
             }
             (None, Some(number)) => meter.lost(number),
             _ => {}
@@ -240,7 +267,8 @@ impl Live {
             let is_member = |(meter, _): &(&UserMeter, &bool)| meter.class == index as u32;
             let (members, members_tcp): (Vec<_>, Vec<_>) =
                 self.meters.iter().zip(&tcp).filter(is_member).unzip();
-            let mut found = summary::class_summary(class, &members, seconds);
+            let viewers = summary::viewers(&self.playbacks, &self.meters, index, (from, until));
+            let mut found = summary::class_summary(class, &members, seconds, viewers);
             for unseen in ["mean_wait_ms", "asi", "asi_by_flow"] {
                 found[unseen] = Value::Null;
             }
@@ -265,7 +293,14 @@ impl Live {
         let flows = self.meters.iter().enumerate().map(|(id, meter)| {
             let class = &self.classes[meter.class as usize].name;
             let traffic = &names[meter.traffic as usize];
-            let mut flow = summary::flow_summary(id, meter, traffic, class, seconds);
+            let mut flow = summary::flow_summary(
+                id,
+                meter,
+                traffic,
+                class,
+                (from, until),
+                summary::watched(&self.playbacks, id, (from, until)),
+            );
             flow["mean_wait_ms"] = Value::Null;
             if tcp[id] {
                 flow["timeouts"] = Value::Null;

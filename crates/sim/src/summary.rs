@@ -2,14 +2,16 @@
 
 use crate::engine::{ClassPoint, LinkSeries, PlacedBox, World};
 use crate::measure::{
-    ClassMeter, FlowSeries, LEVELS, Lengths, LossPattern, QueueMeter, QueuePoint, Share,
-    TransferRow, UserMeter, energy_potential, jain, satisfaction,
+    ClassMeter, FlowSeries, LEVELS, Lengths, LossPattern, Playback, QueueMeter, QueuePoint, Share,
+    TransferRow, UserMeter, Watched, energy_potential, jain, mean_watched, round_trips_per_minute,
+    satisfaction,
 };
 use crate::scenario::Scenario;
 use crate::wireless::Network;
 use forebay_core::{DropReason, Time};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// One table: its name, the labels that all its rows share, and its columns.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +32,7 @@ pub struct Summary<'a> {
     head: Map<String, Value>,
     world: &'a World,
     names: Vec<String>,
-    seconds: f64,
+    measured: (Time, Time),
 }
 
 impl Summary<'_> {
@@ -55,10 +57,12 @@ struct Flows<'a>(&'a Summary<'a>);
 
 impl Serialize for Flows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Summary { world, names, seconds, .. } = self.0;
-        serializer.collect_seq(world.measures().users.iter().enumerate().map(|(id, user)| {
-            let class = &world.measures().classes[user.class as usize].name;
-            flow_summary(id, user, &names[user.traffic as usize], class, *seconds)
+        let Summary { world, names, measured, .. } = self.0;
+        let measures = world.measures();
+        serializer.collect_seq(measures.users.iter().enumerate().map(|(id, user)| {
+            let class = &measures.classes[user.class as usize].name;
+            let watched = watched(&measures.playbacks, id, *measured);
+            flow_summary(id, user, &names[user.traffic as usize], class, *measured, watched)
         }))
     }
 }
@@ -97,8 +101,12 @@ pub fn summary<'a>(scenario: &Scenario, seed: u64, world: &'a mut World) -> Summ
         let members: Vec<_> = members.collect();
         let most = members.iter().map(|user| narrowest[user.traffic as usize]);
         let most = most.fold(f64::INFINITY, f64::min);
-        let mut found = class_summary(class, &members, seconds);
+        let viewers = viewers(&measures.playbacks, &measures.users, index, (from, until));
+        let mut found = class_summary(class, &members, seconds, viewers);
         let (sent, goodput) = (number(&found["sent_bps"]), number(&found["goodput_bps"]));
+        let own = |id: &u32| measures.users[*id as usize].class == index as u32;
+        let probes = measures.probes.iter().filter(|(id, _)| own(id)).map(|(_, probes)| probes);
+        found["rpm"] = round_trips_per_minute(probes).into();
         found["energy_potential"] = energy_potential(sent, goodput, most).into();
         classes.insert(class.name.clone(), found);
     }
@@ -124,7 +132,7 @@ pub fn summary<'a>(scenario: &Scenario, seed: u64, world: &'a mut World) -> Summ
     if let Some(wireless) = wireless {
         head.insert("wireless".to_owned(), wireless);
     }
-    Summary { head, world, names: scenario.traffic_names(), seconds }
+    Summary { head, world, names: scenario.traffic_names(), measured: (from, until) }
 }
 
 /// Counts of the stations, and of the hops between them.
@@ -294,7 +302,44 @@ fn satisfied_classes(classes: usize, users: &[&UserMeter]) -> (Option<f64>, Opti
     satisfaction(shares, longest_wait(users)).unzip()
 }
 
-pub(crate) fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds: f64) -> Value {
+/// What user `id` saw of a video during the measurement.
+pub(crate) fn watched(
+    playbacks: &BTreeMap<u32, Playback>,
+    id: usize,
+    (from, until): (Time, Time),
+) -> Option<Watched> {
+    playbacks.get(&(id as u32))?.watched(from, until)
+}
+
+/// What the users of class `class` saw of their videos.
+pub(crate) fn viewers(
+    playbacks: &BTreeMap<u32, Playback>,
+    users: &[UserMeter],
+    class: usize,
+    measured: (Time, Time),
+) -> Option<Watched> {
+    let is_member = |id: &u32| users[*id as usize].class == class as u32;
+    let members = playbacks.keys().filter(|id| is_member(id));
+    let all: Vec<_> = members.filter_map(|id| watched(playbacks, *id as usize, measured)).collect();
+    mean_watched(&all)
+}
+
+/// The keys of a video; all null for other traffic.
+fn add_watched(found: &mut Value, watched: Option<Watched>) {
+    found["qoe_bps"] = watched.map(|seen| seen.qoe_bps).into();
+    found["rendition_bps"] = watched.and_then(|seen| seen.rendition_bps).into();
+    found["stall_ratio"] = watched.map(|seen| seen.stall_ratio).into();
+    found["stalls"] = watched.map(|seen| seen.stalls).into();
+    found["switches"] = watched.map(|seen| seen.switches).into();
+    found["initial_loading_s"] = watched.and_then(|seen| seen.initial_loading_s).into();
+}
+
+pub(crate) fn class_summary(
+    class: &ClassMeter,
+    members: &[&UserMeter],
+    seconds: f64,
+    watched: Option<Watched>,
+) -> Value {
     let (asi, asi_by_flow) = satisfied(members);
     let sum = |count: fn(&UserMeter) -> u64| members.iter().map(|user| count(user)).sum::<u64>();
     let mean = |value: &dyn Fn(&UserMeter) -> Option<f64>| {
@@ -307,7 +352,7 @@ pub(crate) fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds:
     let mut losses = LossPattern::default();
     members.iter().filter_map(|user| user.loss_pattern()).for_each(|each| losses.merge(&each));
     let [p50, p95, p99] = class.delay.quantiles_ms([0.5, 0.95, 0.99]);
-    json!({
+    let mut found = json!({
         "flows": members.len(),
         "goodput_bps": goodput,
         "sent_bps": throughput,
@@ -323,6 +368,7 @@ pub(crate) fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds:
         "p95_delay_ms": p95,
         "p99_delay_ms": p99,
         "max_delay_ms": class.delay.max_ms(),
+        "p99_delay_variation_ms": p99.zip(class.shortest_ms()).map(|(p99, least)| p99 - least),
         "mean_wait_ms": mean(&UserMeter::mean_wait_ms),
         "jitter_ms": mean(&UserMeter::jitter_ms),
         "retransmissions": sum(|user| user.retransmissions),
@@ -340,7 +386,9 @@ pub(crate) fn class_summary(class: &ClassMeter, members: &[&UserMeter], seconds:
         "asi_by_flow": asi_by_flow,
         "r_factor": mean(&|user| user.voice().map(|(r, _)| r)),
         "mos": mean(&|user| user.voice().map(|(_, mos)| mos)),
-    })
+    });
+    add_watched(&mut found, watched);
+    found
 }
 
 fn lengths(lengths: &Lengths) -> Value {
@@ -359,9 +407,11 @@ pub(crate) fn flow_summary(
     user: &UserMeter,
     traffic: &str,
     class: &str,
-    seconds: f64,
+    (from, until): (Time, Time),
+    watched: Option<Watched>,
 ) -> Value {
-    json!({
+    let seconds = (until - from).as_secs_f64();
+    let mut found = json!({
         "id": id,
         "traffic": traffic,
         "class": class,
@@ -378,7 +428,9 @@ pub(crate) fn flow_summary(
             .then(|| user.completion_time as f64 * 1e-9 / user.completed as f64),
         "r_factor": user.voice().map(|(r, _)| r),
         "mos": user.voice().map(|(_, mos)| mos),
-    })
+    });
+    add_watched(&mut found, watched);
+    found
 }
 
 fn number(value: &Value) -> f64 {

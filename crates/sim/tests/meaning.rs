@@ -153,7 +153,7 @@ fn a_source_states_how_it_sends_and_by_what_it_is_judged() {
     let found = resolved(&tree);
     let traffic = &found["traffic"];
     assert_eq!(each(traffic, "transport"), ["tcp", "tcp", "tcp", "datagrams", "datagrams"]);
-    let judged = ["completion", "goodput", "goodput", "mos", "delay-and-loss"];
+    let judged = ["completion", "playback", "goodput", "mos", "delay-and-loss"];
     assert_eq!(each(traffic, "judged_by"), judged);
     assert_eq!(each(traffic, "open_loop"), [false, false, false, false, true]);
     assert_eq!(traffic[0]["class"], "web");

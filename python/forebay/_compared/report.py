@@ -12,6 +12,7 @@ from forebay._compared import links, wireless
 from forebay._compared.tables import by_class, measured, of_link
 from forebay.advice import Advice, advise
 from forebay.comparison import Comparison, Variant
+from forebay.measures import DISTORTED, MARKED
 from forebay.report import html
 from forebay.report.page import (
     Block,
@@ -89,6 +90,9 @@ def _pick(advice: Advice) -> Iterator[Block]:
     if advice.findings:
         yield Heading("Measure by measure")
         yield said(advice.findings)
+    if advice.distorted:
+        yield Heading(f"Distorted ({DISTORTED}), and kept out of the score")
+        yield said(advice.distorted)
     if advice.others:
         yield Fold("Other differences, which do not decide", [said(advice.others)])
     how = (
@@ -114,7 +118,7 @@ def _tables(comparison: Comparison) -> Iterator[Block]:
     if len(comparison.seeds) > 1:
         said[:0] = [
             f"Mean ± {100 * comparison.level:g} % interval.",
-            "Marked cells are the best of their column, or cannot be distinguished from the best.",
+            f"In each column: {MARKED}",
         ]
     said += [f"{m.short}: {m.explained}." for m in measured(comparison) if m.explained]
     yield Text(" ".join(said), small=True)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 
+from forebay.advice.criteria import distorted_of
+from forebay.advice.network import network_of
 from forebay.comparison import Comparison
 from forebay.measures import (
+    ABSENT,
+    DISTORTED,
     GAIN,
     LOSS,
     MEASURES,
     QUEUE_DELAY,
-    TAIL_DELAY,
+    QUEUE_TAIL,
+    Beside,
     Measure,
     largest,
     shown_in,
     text,
 )
-from forebay.report.page import Cell, Group, Row, Table
+from forebay.report.page import Cell, Group, Mark, Row, Table
 
 
 def measured(comparison: Comparison) -> list[Measure]:
@@ -36,14 +42,19 @@ def measured(comparison: Comparison) -> list[Measure]:
 def by_class(comparison: Comparison, *, short: bool = False) -> Table:
     """A block of rows for each measure: a row a discipline, a column a class.
 
-    Cells that are the best of their column, or cannot be distinguished from the best, are marked
-    in columns where not all are.
+    Values that are kept out of the score have a sign, `forebay.measures.DISTORTED`.
+    Cells are marked by `forebay.measures.MARKED`, in columns where not all are.
     """
+    network = network_of(comparison.variants[0].scenario, comparison.link)
+    distorted = {(each.subject, each.measure.key) for each in distorted_of(comparison, network)}
     rows: list[Row | Group] = []
     for measure in measured(comparison):
-        best = [_marked(comparison, class_, measure) for class_ in comparison.classes]
+        columns = [
+            _column(comparison, class_, measure, (class_, measure.key) in distorted)
+            for class_ in comparison.classes
+        ]
         rows.append(Group(f"{measure.short if short else measure.title}, {measure.unit}"))
-        rows += [[label, *_cells(comparison, label, measure, best)] for label in comparison.labels]
+        rows += [[label, *(column[label] for column in columns)] for label in comparison.labels]
     return Table(["", *comparison.classes], rows, "What each class got")
 
 
@@ -57,7 +68,7 @@ def of_link(comparison: Comparison, *, short: bool = False) -> Table:
     for title, key, measure in (
         ("mean queue, packets", "mean_packets", QUEUE_DELAY),
         (f"{QUEUE_DELAY.short}, ms", QUEUE_DELAY.key, QUEUE_DELAY),
-        ("p99 of it, ms", TAIL_DELAY.key, TAIL_DELAY),
+        ("p99 of it, ms", QUEUE_TAIL.key, QUEUE_TAIL),
         ("dropped, %", LOSS.key, LOSS),
     ):
         if not short or key != "mean_packets":
@@ -69,19 +80,37 @@ def of_link(comparison: Comparison, *, short: bool = False) -> Table:
     return Table([f"link {comparison.link}", *columns], rows, "The link itself")
 
 
-def _cells(
-    comparison: Comparison, label: str, measure: Measure, best: Sequence[Sequence[str]]
-) -> Iterator[Cell]:
-    for class_, marked in zip(comparison.classes, best, strict=True):
-        found = text(comparison.interval(label, class_, measure.key), measure)
-        yield _cell(found, marked=label in marked)
+def _column(
+    comparison: Comparison, class_: str, measure: Measure, distorted: bool
+) -> dict[str, Cell]:
+    marks = {} if distorted else _marks(comparison, class_, measure)
+    found = {}
+    for label in comparison.labels:
+        said = text(comparison.interval(label, class_, measure.key), measure)
+        cell = _cell(said, marks.get(label, ""))
+        if distorted and said != ABSENT:
+            cell = replace(cell, note=f"{cell.note} {DISTORTED}".strip())
+        found[label] = cell
+    return found
 
 
-def _cell(found: str, *, marked: bool = False) -> Cell:
+def _cell(found: str, mark: Mark = "") -> Cell:
     mean, _, half = found.partition(" ")
-    return Cell(mean, half, "best" if marked else "")
+    return Cell(mean, half, mark)
 
 
-def _marked(comparison: Comparison, class_: str, measure: Measure) -> Sequence[str]:
-    best = comparison.best(class_, measure)
-    return best if len(best) < len(comparison.labels) and len(comparison.seeds) > 1 else ()
+_MARKS: Mapping[Beside, Mark] = {
+    Beside.BEST: "best",
+    Beside.SMALL: "best",
+    Beside.OPEN: "open",
+    Beside.WORSE: "",
+}
+
+
+def _marks(comparison: Comparison, class_: str, measure: Measure) -> Mapping[str, Mark]:
+    beside = comparison.beside(class_, measure)
+    if len(comparison.seeds) == 1 or (
+        len(beside) == len(comparison.labels) and Beside.WORSE not in beside.values()
+    ):
+        return {}
+    return {label: _MARKS[each] for label, each in beside.items()}

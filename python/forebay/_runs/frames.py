@@ -60,6 +60,12 @@ _FLOWS = pl.Schema(
         "completion_s": pl.Float64,
         "r_factor": pl.Float64,
         "mos": pl.Float64,
+        "qoe_bps": pl.Float64,
+        "rendition_bps": pl.Float64,
+        "stall_ratio": pl.Float64,
+        "stalls": pl.Int64,
+        "switches": pl.Int64,
+        "initial_loading_s": pl.Float64,
     }
 )
 

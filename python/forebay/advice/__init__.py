@@ -10,12 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
-from forebay.advice.criteria import Criterion, criteria_of, others_of
+from forebay.advice.criteria import Criterion, criteria_of, distorted_of, others_of
 from forebay.advice.hints import UNFIT, Hint
 from forebay.advice.network import network_of
 from forebay.advice.pick import MOST, Ranking, rank
 from forebay.advice.seen import hints_after
-from forebay.advice.words import amount, grouped, listed, superlative, value, verb
+from forebay.advice.words import amount, grouped, least_noticed, listed, superlative, value, verb
+from forebay.measures import Beside
 
 if TYPE_CHECKING:
     from forebay.comparison import Comparison
@@ -60,6 +61,8 @@ class Advice:
     """For each class and measure that decides."""
     others: tuple[Finding, ...]
     """What differs without deciding."""
+    distorted: tuple[Finding, ...]
+    """What was kept out of the score, and why."""
     hints: tuple[Hint, ...]
     """What an expert would change."""
     notes: tuple[str, ...]
@@ -79,10 +82,11 @@ class Advice:
 def advise(comparison: Comparison) -> Advice:
     """Read the comparison: who is best for each class, a pick for all, its price, and hints."""
     network = network_of(comparison.variants[0].scenario, comparison.link)
-    criteria = criteria_of(comparison, network.rtt_s)
+    criteria = criteria_of(comparison, network)
+    distorted = distorted_of(comparison, network)
     return advice_from(
         criteria,
-        others_of(comparison, criteria),
+        (*distorted, *others_of(comparison, (*criteria, *distorted))),
         hints_after(comparison, network),
         comparison.labels,
         len(comparison.seeds),
@@ -99,7 +103,7 @@ def advice_from(
     level: float,
 ) -> Advice:
     """Advice from what was measured."""
-    ranking = rank(criteria, labels, level) if len(labels) > 1 else None
+    ranking = rank(criteria, labels, level) if len(labels) > 1 and criteria else None
     verdict, pick, headline, why, more = _conclusion(criteria, ranking, replications)
     unfit = [label for label in labels if any(_unfit(hint, label) for hint in hints)]
     if unfit and len(labels) > 1:
@@ -116,7 +120,12 @@ def advice_from(
         more,
         tuple(() if pick is None else _prices(criteria, pick)),
         tuple(Finding(each.subject, _finding(each)) for each in criteria),
-        tuple(Finding(each.subject, _spread(each)) for each in others if each.decided),
+        tuple(
+            Finding(each.subject, _spread(each))
+            for each in others
+            if each.decided and not each.distorted
+        ),
+        tuple(_kept_out(others)),
         tuple(hints),
         tuple(_notes(replications, level)),
     )
@@ -132,14 +141,15 @@ def _conclusion(
 ) -> tuple[Verdict, str | None, str, str, int | None]:
     """Verdict, pick, headline, reasons, and replications that are needed."""
     if ranking is None:
-        return "none", None, "Nothing to choose from.", "Only one discipline was run.", None
+        why = "Only one discipline was run." if criteria else "Nothing undistorted was measured."
+        return "none", None, "Nothing to choose from.", why, None
     more = FEW if replications == 1 else ranking.needed
     if not any(each.decided for each in criteria):
         if ranking.open:
             return "open", None, "Run more.", _undecided(ranking, replications), more
         why = (
-            "In none of the deciding measures do these disciplines differ by more than chance and "
-            "by enough for a user to notice."
+            "In every deciding measure the differences are too small to notice, or the "
+            "disciplines cannot be told apart with these runs."
         )
         return "none", None, "Take the simplest.", why, None
     pick = ranking.order[0]
@@ -166,8 +176,8 @@ def _undecided(ranking: Ranking, replications: int) -> str:
         else f"about {ranking.needed} would (-r {ranking.needed})"
     )
     return (
-        f"Over all measures together {replications} replications cannot distinguish "
-        f"{ranking.order[0]} from {listed(ranking.open)}; {much}."
+        f"Over all measures together {listed((ranking.order[0], *ranking.open))} "
+        f"{Beside.OPEN.value} ({replications} replications); {much}."
     )
 
 
@@ -181,7 +191,14 @@ def _why(criteria: Sequence[Criterion], pick: str) -> str:
     else:
         parts.append("It is best in no single measure, but closest to the best on average.")
     if close:
-        parts.append(f"In {grouped(close)} it cannot be distinguished from the best.")
+        small = [each for each in close if each.beside[pick] is Beside.SMALL]
+        open_ = [each for each in close if each.beside[pick] is Beside.OPEN]
+        if small:
+            parts.append(f"In {grouped(small)} its difference to the best is {Beside.SMALL.value}.")
+        if open_:
+            parts.append(
+                f"In {grouped(open_)} it cannot be told apart from the best with these runs."
+            )
     return " ".join(parts)
 
 
@@ -200,6 +217,8 @@ def _judged(criteria: Sequence[Criterion]) -> str:
         for each in criteria
         if each.of_link
     ]
+    if not parts:
+        return ""
     return f"Judged: {'; '.join(parts)}. All classes and the link have the same weight."
 
 
@@ -212,14 +231,10 @@ def _finding(criterion: Criterion) -> str:
     measure, best = criterion.measure, criterion.best
     short = measure.short
     missing = [label for label in criterion.samples if label not in criterion.intervals]
-    if len(best) + len(missing) == len(criterion.samples) and not missing:
-        return (
-            f"{short} differs by no more than chance, or by too little to notice "
-            f"({value(criterion, best[0])} under {best[0]})."
-        )
-    sentence = f"{superlative(measure)} {short} under {best[0]} ({value(criterion, best[0])})"
+    which = f"{superlative(measure)} " if criterion.decided else ""
+    sentence = f"{which}{short} under {best[0]} ({value(criterion, best[0])})"
     if best[1:]:
-        sentence += f"; {listed(best[1:])} cannot be distinguished from it"
+        sentence += f"; {_rest_of_best(criterion)}"
     if missing:
         sentence += f"; nothing could be measured under {listed(missing)}"
     rest = [label for label in criterion.intervals if label not in best]
@@ -232,6 +247,19 @@ def _finding(criterion: Criterion) -> str:
     return f"{sentence}."
 
 
+def _rest_of_best(criterion: Criterion) -> str:
+    """Those that are as good, or may be: which rule says so, and its threshold."""
+    parts = []
+    if small := criterion.those(Beside.SMALL):
+        found = [f"{label} ({value(criterion, label)})" for label in small]
+        limit = least_noticed(criterion)
+        parts.append(f"the difference of {listed(found)} is {Beside.SMALL.value} (up to {limit})")
+    if open_ := criterion.those(Beside.OPEN):
+        found = [f"{label} ({value(criterion, label)})" for label in open_]
+        parts.append(f"with these runs {listed(found)} cannot be told apart from it")
+    return "; ".join(parts)
+
+
 def _spread(criterion: Criterion) -> str:
     """From the best to the worst, of a measure that does not decide."""
     best, worst = criterion.best[0], criterion.worst
@@ -239,6 +267,16 @@ def _spread(criterion: Criterion) -> str:
         f"{criterion.measure.short} {value(criterion, best)} under {best}, "
         f"{value(criterion, worst)} under {worst}."
     )
+
+
+def _kept_out(others: Sequence[Criterion]) -> Iterable[Finding]:
+    """A sentence for each class and reason."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for each in others:
+        if each.distorted:
+            found.setdefault((each.subject, each.distorted), []).append(each.measure.short)
+    for (subject, why), names in found.items():
+        yield Finding(subject, f"{listed(names)} {verb(names, 'is', 'are')} distorted: {why}.")
 
 
 def _prices(criteria: Sequence[Criterion], pick: str) -> list[str]:
@@ -258,7 +296,7 @@ def _prices(criteria: Sequence[Criterion], pick: str) -> list[str]:
         if difference is None:
             continue
         way = "lower" if own < other else "higher"
-        chance = ", which may be chance" if pick in each.best else ""
+        chance = f", but the two {Beside.OPEN.value}" if pick in each.best else ""
         sentence = f"{each.name} {amount(difference, each)} {way} than under {best}{chance}"
         found.append((abs(own - other) / (abs(other) or 1.0), sentence))
     return [sentence for _, sentence in sorted(found, key=lambda each: -each[0])]

@@ -9,7 +9,7 @@ from forebay.advice.criteria import class_of, measured, samples_of
 from forebay.advice.hints import Change, Discipline, Hint, duration, hints_before
 from forebay.advice.network import Network, queue_on, rate
 from forebay.advice.words import listed, verb
-from forebay.measures import COMPLETION, LOSS, QUEUE_DELAY
+from forebay.measures import COMPLETION, LOSS, QUEUE_DELAY, VIDEO_QUALITY
 
 if TYPE_CHECKING:
     from forebay.comparison import Comparison
@@ -124,6 +124,8 @@ def _rare(comparison: Comparison, network: Network) -> Iterable[Hint]:
         datagrams = any(
             class_of(entry.table) == class_ and not entry.reacts for entry in network.entries
         )
+        if measured(samples_of(comparison, class_, VIDEO_QUALITY)):
+            continue
         if measured(samples_of(comparison, class_, COMPLETION)):
             key, fewest, what = "completed", FEWEST_TRANSFERS, "transfers"
         elif datagrams:

@@ -13,6 +13,7 @@ from rich.padding import Padding
 from forebay.advice import Advice
 from forebay.advice.hints import Hint
 from forebay.advice.toml import inline
+from forebay.measures import DISTORTED
 from forebay.scenario import resolved_link
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ def print_advice(console: Console, advice: Advice) -> None:
     if advice.pick is None and advice.others:
         console.print("What differs without deciding:")
         print_items(console, [str(each) for each in advice.others[:_SHOWN]])
+    if advice.distorted:
+        console.print(f"Distorted ({DISTORTED}), and kept out of the score:")
+        print_items(console, [str(each) for each in advice.distorted])
     console.print(escape(advice.judged), style="dim")
     if advice.hints:
         more = " (--fix compares with these changes)" if any_change(advice) else ""

@@ -26,6 +26,13 @@ def amount(difference: Interval, criterion: Criterion) -> str:
     return f"{text(size, shown)}{points}"
 
 
+def least_noticed(criterion: Criterion) -> str:
+    """The largest difference from the best that nobody notices, with its unit."""
+    measure = criterion.measure
+    limit = measure.least_noticed(criterion.intervals[criterion.best[0]].mean)
+    return amount(Interval(limit, None, 1), criterion)
+
+
 def listed(names: Sequence[str], word: str = "and") -> str:
     """Names as one enumeration."""
     if len(names) < 2:

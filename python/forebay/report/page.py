@@ -25,6 +25,9 @@ def plain(text: str) -> str:
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
 
 
+Mark: TypeAlias = Literal["", "best", "open", "no", "absent"]
+
+
 class Block:
     """A part of a page."""
 
@@ -38,8 +41,8 @@ class Cell:
     text: str
     note: str = ""
     """What follows it in small print, such as "±0.4"."""
-    mark: Literal["", "best", "no", "absent"] = ""
-    """Whether it is the best of its column, does not hold, or holds nothing."""
+    mark: Mark = ""
+    """Whether it is the best of its column, may be, does not hold, or holds nothing."""
 
     def __str__(self) -> str:
         """Text and note."""

@@ -16,7 +16,7 @@ _ABSENT = "–"
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Print a table; cells that are marked as the best have a star."""
+    """Print a table; the best cells have a star, those that may be as good a tilde."""
     texts = [[_text(cell) for cell in row] for row in table.rows if not isinstance(row, Group)]
     groups = [each.title for each in table.rows if isinstance(each, Group)]
     columns = list(zip(table.columns, *texts, strict=True))
@@ -78,10 +78,10 @@ def _pages(widths: Sequence[int], room: int) -> list[list[int]]:
 
 
 def _text(cell: Cell | str) -> str:
-    """With room for a star at the end of cells that may have one."""
+    """With room for a sign at the end of cells that may have one."""
     if isinstance(cell, str):
         return cell
-    return str(cell) + ("*" if cell.mark == "best" else " ")
+    return str(cell) + {"best": "*", "open": "~"}.get(cell.mark, " ")
 
 
 def _style(cell: Cell | str) -> str:

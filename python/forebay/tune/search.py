@@ -121,7 +121,7 @@ class Outcome:
 
     @property
     def equals(self) -> tuple[Tried, ...]:
-        """Others that keep the bounds and cannot be distinguished from the best."""
+        """Others that keep the bounds and cannot be told apart from the best with these runs."""
         best, key = self.best, self.plan.goal.key
         others = [
             each

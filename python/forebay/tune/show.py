@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from forebay import _engine, stats
 from forebay.judge import Standing
-from forebay.measures import ABSENT
+from forebay.measures import ABSENT, Beside
 from forebay.report import chart
 from forebay.report.page import Cell, Row, Table
 from forebay.report.panel import Panel, Series
@@ -60,12 +60,12 @@ def print_outcome(
     else:
         console.print(f"\n[bold]Best: {escape(best.label)}[/bold] (*), which was not tuned.")
     if outcome.equals:
-        console.print("Those marked = cannot be distinguished from it by these runs.")
+        console.print(f"Those marked = {Beside.OPEN.value}.")
     if tuned is None:
         console.print("No candidate surely keeps every bound.")
         return
     if tuned is not best:
-        less = "cannot be distinguished from it" if tuned in outcome.equals else _behind(outcome)
+        less = Beside.OPEN.value if tuned in outcome.equals else _behind(outcome)
         console.print(
             f"Best of the values tried: {escape(_assignments(outcome, tuned))}; it {escape(less)}."
         )

@@ -12,6 +12,9 @@ pub struct ClassMeter {
     pub name: String,
     /// One-way delay of delivered data packets.
     pub delay: DelayMeter,
+    /// The shortest one before measurement began, in ms: a queue that is never empty during the
+    /// measurement would hide in every delay.
+    pub shortest_before_ms: Option<f64>,
     /// Durations of completed transfers.
     pub completion: DelayMeter,
     /// Connections that were opened.
@@ -31,8 +34,26 @@ impl ClassMeter {
         self.opening_time += u128::from(now.since(start).as_nanos());
     }
 
+    /// Begins the measurement.
+    pub fn restart(&mut self) {
+        self.shortest_before_ms = self.shortest_ms();
+        self.delay = DelayMeter::default();
+        self.completion = DelayMeter::default();
+    }
+
+    /// A packet arrives after `delay` before measurement begins.
+    pub fn precedes(&mut self, delay: Duration) {
+        self.shortest_before_ms = shorter(self.shortest_before_ms, Some(delay.as_millis_f64()));
+    }
+
+    /// The shortest one-way delay since the run began, in ms, to three significant digits.
+    pub fn shortest_ms(&self) -> Option<f64> {
+        shorter(self.shortest_before_ms, self.delay.quantile_ms(0.0))
+    }
+
     /// Adds the measurements of another part of the network.
     pub fn absorb(&mut self, other: &ClassMeter) {
+        self.shortest_before_ms = shorter(self.shortest_before_ms, other.shortest_before_ms);
         self.delay.absorb(&other.delay);
         self.completion.absorb(&other.completion);
         self.opened += other.opened;
@@ -43,6 +64,10 @@ impl ClassMeter {
     pub fn mean_startup_ms(&self) -> Option<f64> {
         (self.opened > 0).then(|| self.opening_time as f64 / self.opened as f64 * 1e-6)
     }
+}
+
+fn shorter(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    one.into_iter().chain(other).reduce(f64::min)
 }
 
 /// Measures one user: one flow of a traffic entry, with all its successive transfers.

@@ -7,7 +7,7 @@
 //! while the buffer is full. Each segment has a connection of its own.
 
 use super::family::{BuildSite, Facts, Generator, JudgedBy};
-use super::{Transfer, Transfers};
+use super::{Media, Transfer, Transfers};
 use forebay_core::{ConfigError, Duration, Named, Rate, Rng, Time, config::require, params};
 
 /// Weight of a segment's throughput in the smoothed one.
@@ -23,8 +23,8 @@ pub struct AdaptiveVideo {
     /// Media in the buffer when the last segment had arrived.
     buffered: Duration,
     last: Time,
-    /// The segment that is being transferred: when it began, and its bits.
-    begun: Option<(Time, f64)>,
+    /// The segment that is being transferred: when it began, and its rate.
+    begun: Option<(Time, Rate)>,
 }
 
 params! {
@@ -46,7 +46,7 @@ impl AdaptiveVideo {
         let fits = |rate: &&Rate| rate.bps() as f64 <= affordable;
         let rate = self.params.rates.iter().rev().find(fits).unwrap_or(&self.params.rates[0]);
         let bits = rate.bps() as f64 * self.params.segment.as_secs_f64();
-        self.begun = Some((at, bits));
+        self.begun = Some((at, *rate));
         Transfer::whole(at, Some(((bits / 8.0) as u64).max(1)))
     }
 }
@@ -57,7 +57,7 @@ impl Named for AdaptiveVideo {
     const SUMMARY: &'static str =
         "video in segments from a server at `from`, at the rate that the throughput allows";
     const SOURCE: &'static str = "Z. Li et al., IEEE JSAC 32(4), 2014, section III";
-    const FACTS: Facts = Facts::transfers(JudgedBy::Goodput);
+    const FACTS: Facts = Facts::transfers(JudgedBy::Playback);
     type Params = AdaptiveVideoParams;
 
     fn build(params: &AdaptiveVideoParams, _: &BuildSite) -> Result<Generator, ConfigError> {
@@ -88,8 +88,13 @@ impl Transfers for AdaptiveVideo {
         self.begun.is_none().then(|| self.segment(after))
     }
 
+    fn media(&self) -> Option<Media> {
+        self.begun.map(|(_, rate)| Media { rate, length: self.params.segment })
+    }
+
     fn completed(&mut self, now: Time, _rng: &mut Rng) -> Option<Transfer> {
-        let (begun, bits) = self.begun?;
+        let (begun, rate) = self.begun?;
+        let bits = rate.bps() as f64 * self.params.segment.as_secs_f64();
         let measured = bits / now.since(begun).as_secs_f64().max(1e-9);
         let before = self.throughput.unwrap_or(measured);
         self.throughput = Some(before + SMOOTHING * (measured - before));

@@ -33,8 +33,12 @@ pub enum JudgedBy {
     Mos,
     /// Time in which a file or page is complete.
     Completion,
-    /// Goodput of transfers that have no end, or whose size follows the goodput.
+    /// Goodput of transfers that have no end.
     Goodput,
+    /// Played rate, stalls and switches of a video.
+    Playback,
+    /// Round trips per minute of probes.
+    Responsiveness,
     /// Delay and loss of datagrams.
     DelayAndLoss,
 }

@@ -16,6 +16,7 @@ mod on_off;
 mod pages;
 mod pcap;
 mod poisson;
+mod responsiveness;
 mod rules;
 mod sensing;
 mod voice;
@@ -27,7 +28,7 @@ pub(crate) use law::{Law, Variate};
 pub use pcap::{Pcap, PcapParams};
 pub(crate) use voice::Codec;
 
-use forebay_core::{Ecn, Packet, Registry, Rng, Time};
+use forebay_core::{Duration, Ecn, Packet, Rate, Registry, Rng, Time};
 
 /// The sources of this crate, one line for each.
 pub fn builtin() -> Registry<Generator> {
@@ -41,6 +42,7 @@ pub fn builtin() -> Registry<Generator> {
         .with::<pages::Pages>()
         .with::<Pcap>()
         .with::<poisson::Poisson>()
+        .with::<responsiveness::Responsiveness>()
         .with::<sensing::Sensing>()
         .with::<voice::Voice>()
         .with::<web::Web>()
@@ -120,6 +122,15 @@ impl Transfer {
     }
 }
 
+/// Media in a transfer: a segment of a video.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Media {
+    /// Rate at which it was coded.
+    pub rate: Rate,
+    /// Length of time for which it plays.
+    pub length: Duration,
+}
+
 /// A user who transfers data over TCP.
 ///
 /// An open-loop user returns transfers from `next`, and none from `completed`. A closed-loop user returns
@@ -136,6 +147,16 @@ pub trait Transfers: Send {
     /// since the beginning of the transfer.
     fn arrived(&mut self) -> bool {
         true
+    }
+
+    /// Whether its transfers are probes of responsiveness.
+    fn is_probe(&self) -> bool {
+        false
+    }
+
+    /// Media of the transfer that begins or runs, if somebody watches it.
+    fn media(&self) -> Option<Media> {
+        None
     }
 
     /// The transfer that follows the end of one (closed loop), at `now` or later.

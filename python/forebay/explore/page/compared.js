@@ -18,7 +18,7 @@ export function draw(host, compared) {
   const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
   host.replaceChildren(title,
     make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-labelledby": "compared-title" }, table),
-    make("p", { className: "small" }, "Mean and half the width of its 95 % interval. Marked: best of its row, or not to be distinguished from the best."));
+    make("p", { className: "small" }, "Mean and half the width of its 95 % interval. Marked: best of its row, or the difference to the best is too small to notice, or cannot be told apart from it with these runs."));
 }
 
 function cell({ mean, low, high, best }) {

@@ -11,8 +11,9 @@ pub use series::{ClassPoint, LinkSeries, Series};
 use super::event::Tally;
 use super::fabric::Link;
 use super::table::{Table, table};
-use crate::measure::{ClassMeter, FlowSeries, TransferLog, UserMeter};
+use crate::measure::{ClassMeter, FlowSeries, Playback, Probes, TransferLog, UserMeter};
 use forebay_core::{Duration, Time};
+use std::collections::BTreeMap;
 
 /// Measurements to make.
 pub struct MeasuresSpec {
@@ -34,6 +35,10 @@ pub struct Measures {
     pub transfers: Option<Box<TransferLog>>,
     pub segments: Option<Box<SegmentTrace>>,
     pub flow_series: Option<Box<FlowSeries>>,
+    /// By user: what those who watch videos have received.
+    pub playbacks: BTreeMap<u32, Playback>,
+    /// By user: probes of responsiveness.
+    pub probes: BTreeMap<u32, Probes>,
     pub series: Series,
     pub tally: Tally,
 }
@@ -54,6 +59,8 @@ impl Measures {
             users: table(spec.users),
             classes,
             transfers: spec.transfers.then(Box::default),
+            playbacks: BTreeMap::new(),
+            probes: BTreeMap::new(),
             segments: spec.segments.map(Box::new),
             tally: Tally::new(fingerprint),
         }
@@ -74,6 +81,15 @@ impl Measures {
         }
     }
 
+    /// Connection `flow` of `user`, begun at `start`, may send data from `now` on.
+    #[cold]
+    pub fn opened(&mut self, user: u32, flow: u32, class: u32, start: Time, now: Time) {
+        self.classes[class as usize].opened(start, now);
+        if let Some(probes) = self.probes.get_mut(&user) {
+            probes.opened(flow, start, now);
+        }
+    }
+
     /// Adds users and classes, which have received nothing so far.
     pub fn join(&mut self, users: Vec<UserMeter>, classes: Vec<String>) {
         let points = self.series.time.len();
@@ -90,10 +106,8 @@ impl Measures {
     /// Begins the measurement.
     pub fn restart(&mut self) {
         self.users.iter_mut().for_each(UserMeter::restart);
-        for class in &mut self.classes {
-            class.delay = Default::default();
-            class.completion = Default::default();
-        }
+        self.probes.values_mut().for_each(Probes::restart);
+        self.classes.iter_mut().for_each(ClassMeter::restart);
     }
 
     /// Adds a point to every series; `open` has class and congestion window of every open connection.
@@ -132,6 +146,10 @@ impl Measures {
         self.tally.absorb(other.tally);
         self.users.iter_mut().zip(&other.users).for_each(|(own, more)| own.absorb(more));
         self.classes.iter_mut().zip(&other.classes).for_each(|(own, more)| own.absorb(more));
+        self.playbacks.extend(other.playbacks);
+        for (user, probes) in other.probes {
+            self.probes.entry(user).or_default().absorb(probes);
+        }
         self.series.absorb(&other.series);
         if let (Some(own), Some(more)) = (&mut self.flow_series, &other.flow_series) {
             own.absorb(more);

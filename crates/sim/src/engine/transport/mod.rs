@@ -210,6 +210,9 @@ impl Transport {
             Entry::Datagrams { pending, .. } => *pending = None,
             Entry::Transfers { open, .. } => {
                 *open = None;
+                if let Some(playback) = measures.playbacks.get_mut(&index) {
+                    playback.stop = user.stop;
+                }
                 self.cut(now, index, fabric, measures);
             }
             Entry::Elsewhere => {}

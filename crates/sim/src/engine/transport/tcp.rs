@@ -7,7 +7,7 @@ use crate::engine::event::{Event, Key};
 use crate::engine::fabric::Fabric;
 use crate::engine::fabric::cargo::Cargo;
 use crate::engine::measures::Measures;
-use crate::measure::TransferRow;
+use crate::measure::{Playback, TransferRow};
 use crate::traffic::Transfer;
 use forebay_core::{Ecn, PacketKind, Time};
 use forebay_tcp::{Config as TcpConfig, Segment, Sender, State};
@@ -47,9 +47,17 @@ impl Transport {
         if now >= self.users[user as usize].stop {
             return;
         }
-        let Entry::Transfers { open, .. } = &mut self.users[user as usize].entry else {
+        let stop = self.users[user as usize].stop;
+        let Entry::Transfers { source, open, .. } = &mut self.users[user as usize].entry else {
             unreachable!("the transfer belongs to a user of TCP")
         };
+        if let Some(media) = source.media() {
+            let playback = measures.playbacks.entry(user).or_insert_with(|| Playback::new(stop));
+            playback.asks(now, media);
+        }
+        if source.is_probe() {
+            measures.probes.entry(user).or_default();
+        }
         let flow = match open.take() {
             Some(flow) => {
                 write(&mut self.connections.own(flow).sender, bytes, stays_open);
@@ -60,7 +68,6 @@ impl Transport {
         if stays_open && let Entry::Transfers { open, .. } = &mut self.users[user as usize].entry {
             *open = Some(flow);
         }
-        let stop = self.users[user as usize].stop;
         if bytes.is_none() && stop < Time::MAX {
             fabric.rest(stop, Event::End(flow), user);
         }
@@ -169,7 +176,7 @@ impl Transport {
         }
         connection.sender.on_segment(now, &cargo.segment, ecn);
         if opening && connection.sender.state() != State::SynSent {
-            measures.classes[connection.class as usize].opened(connection.start, now);
+            measures.opened(user, flow, connection.class, connection.start, now);
         }
         // With many users, packets are in the hold in the order of sending.
         let spare = Some(id).filter(|_| !fabric.many());
@@ -200,6 +207,9 @@ impl Transport {
         let Entry::Transfers { source, .. } = &mut self.users[user as usize].entry else {
             unreachable!("only a user of TCP has connections")
         };
+        if let Some(playback) = measures.playbacks.get_mut(&user) {
+            playback.arrived(at);
+        }
         if !source.arrived() {
             return;
         }
@@ -351,6 +361,9 @@ impl Transport {
             self.notices.push((part, Notice::Closes { at, flow, user }));
         }
         measures.users[user as usize].aborted += u64::from(aborted);
+        if let Some(probes) = measures.probes.get_mut(&user) {
+            probes.ended(flow, now, !aborted);
+        }
         let User { entry: Entry::Transfers { source, open, .. }, rng, .. } =
             &mut self.users[user as usize]
         else {
