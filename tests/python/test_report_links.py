@@ -62,7 +62,7 @@ to = "c"
 [compare]
 link = "*"
 replications = 2
-disciplines = ["as written", { kind = "fifo", limit = "10p" }]
+disciplines = ["today", { kind = "fifo", limit = "10p" }]
 """
 
 
@@ -84,7 +84,7 @@ def test_every_link_with_a_queue_gets_the_discipline(ring: forebay.Comparison) -
     }
     written = {"ab": ("codel", "1000p"), "bc": ("fifo", "1000p"), "bc-reverse": ("fifo", "1000p")}
     others = dict.fromkeys(("ab-reverse", "cd", "cd-reverse", "da", "da-reverse"))
-    assert kinds["as written"] == written | others
+    assert kinds["today"] == written | others
     assert kinds["fifo"] == dict.fromkeys(written, ("fifo", "10p")) | others
     # The first hop of the one transfer is full; that is what is shown of a link.
     assert (ring.link, ring.everywhere) == ("ab", True)

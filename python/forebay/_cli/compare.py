@@ -26,7 +26,7 @@ from forebay._cli.options import (
     settings,
 )
 from forebay._engine import ScenarioError
-from forebay.scenario import Scenario, load_with
+from forebay.scenario import TODAY, Scenario, labelled, load_with
 
 if TYPE_CHECKING:
     from forebay._cli.drawn import Terminal
@@ -98,19 +98,25 @@ def command(
         changes: list[str] = []
         if fix:
             tested, chosen, changes = _fixed(prepared, each, chosen, baseline)
+        lanes = comparison.beside_today(tested, each, chosen)
+        beside = baseline or (tested.document.get("compare") or {}).get("baseline")
+        if beside in lanes:
+            beside = labelled(lanes[beside])[0]
+        elif baseline is None:
+            beside = None
         progress = Bar()
         try:
             with progress:
                 compared = comparison.compare(
                     tested,
-                    disciplines=chosen,
+                    disciplines=comparison.entries(lanes),
                     replications=replications,
                     link=each,
                     seed=seed,
                     jobs=jobs,
                     progress=progress.update,
                     command=command_line(),
-                    baseline=baseline,
+                    baseline=beside,
                 )
             _files.write(compared, folder, report=not no_report)
         except KeyboardInterrupt:
@@ -170,8 +176,8 @@ def _gate(console: Terminal, comparison: Comparison, advice: Advice, file: Path 
 
     from forebay.advice import gate
 
-    labels = comparison.labels
-    pick = advice.pick if len(labels) > 1 else labels[0]
+    named = [label for label in comparison.labels if label != TODAY] or [TODAY]
+    pick = advice.pick if len(named) > 1 else named[0]
     if pick is None:
         if file is not None:
             raise ScenarioError("--gate: no discipline is recommended; name one with --disciplines")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from forebay.advice.criteria import Criterion
 from forebay.comparison import Comparison
 from forebay.measures import (
     GAIN,
@@ -31,6 +32,27 @@ def measured(comparison: Comparison) -> list[Measure]:
         if any(cell is not None for cell in cells):
             found.append(shown_in(measure, largest(cells)))
     return found
+
+
+def of_criteria(comparison: Comparison, criteria: Sequence[Criterion]) -> Table:
+    """What decides: a row a discipline, a column a measure of a class or of the link."""
+    shown = [shown_in(each.measure, largest(each.intervals.values())) for each in criteria]
+    marked = [each.best if each.decided and len(comparison.seeds) > 1 else () for each in criteria]
+    rows: list[Row | Group] = [
+        [
+            label,
+            *(
+                _cell(text(each.intervals.get(label), measure), marked=label in best)
+                for each, measure, best in zip(criteria, shown, marked, strict=True)
+            ),
+        ]
+        for label in comparison.labels
+    ]
+    heads = [
+        f"{each.subject}: {measure.short}, {measure.unit}"
+        for each, measure in zip(criteria, shown, strict=True)
+    ]
+    return Table(["", *heads], rows, "What decides")
 
 
 def by_class(comparison: Comparison, *, short: bool = False) -> Table:

@@ -16,11 +16,12 @@ from itertools import cycle
 from typing import Any, NamedTuple
 
 from forebay._engine import ScenarioError
+from forebay.comparison import contrast
 from forebay.explore import describe, fields, joining, protocol, stories
 from forebay.explore.inbox import Asked, Inbox
 from forebay.explore.lane import Ended, Entry, Lane, in_words, recorded_at
 from forebay.explore.pace import Pace
-from forebay.scenario import Queue, Scenario, labelled, nanoseconds
+from forebay.scenario import TODAY, Queue, Scenario, labelled, nanoseconds
 
 POINTS = 3000
 """Points of the series that a run has, at most."""
@@ -66,8 +67,8 @@ class Stage:
     ) -> None:
         """The stage at the beginning of a scenario.
 
-        The disciplines are those that the scenario compares unless `queues` are given, and the link
-        is the compared one. If it `plays`, it begins when the first tab has come.
+        Unless `queues` are given, the link's own queue is beside one that the scenario compares;
+        the link is the compared one. If it `plays`, it begins when the first tab has come.
         """
         self._begins = plays
         self._inbox = Inbox()
@@ -510,15 +511,9 @@ def _watched(scenario: Scenario, link: str | None) -> str | None:
         return str(links[0])
 
 
-def _usual(scenario: Scenario, watched: str | None) -> list[Queue]:
-    """The first two disciplines that a scenario compares, or the queue that it has."""
-    compared = (scenario.document.get("compare") or {}).get("disciplines") or []
-    if compared:
-        return list(compared[:2])
-    for link in scenario.resolved()["links"]:
-        if link["name"] == watched and link["queue"] is not None:
-            return [link["queue"]]
-    return ["fifo"]
+def _usual(scenario: Scenario, watched: str | None) -> Sequence[Queue]:
+    """Today's queue of the watched link beside a contrast."""
+    return [] if watched is None else contrast(scenario, watched)
 
 
 def _bases(
@@ -531,6 +526,9 @@ def _bases(
     known = dict(labelled(each) for each in compared)
     bases: list[tuple[str, Scenario]] = []
     for chosen in queues:
+        if chosen == TODAY:
+            bases.append((TODAY, scenario.bare()))
+            continue
         if isinstance(chosen, str) and chosen in known:
             label, table = chosen, known[chosen]
         else:
