@@ -45,6 +45,7 @@ RANKS = (
     ("papers/", 0.3),
     (r"suite-.*-results", 0.2),
     (r"(validation|performance|performance-tried|architecture|release|gallery)\.", 0.3),
+    (r"reference/glossary\.", 20.0),
     (r"reference/(kinds|congestion)\.", 6.0),
     ("reference/python", 0.5),
     ("reference/", 1.5),

@@ -431,7 +431,7 @@ def variants_of(
             )
         with named(scenario, f'discipline "{label}": '):
             if queue == {"kind": TODAY}:
-                written = _queue_of(scenario, scenario.compared_link(link))
+                written = written_queue(scenario, scenario.compared_link(link))
                 variant = Variant(label, written, scenario.bare())
             else:
                 changed = scenario.with_queue(queue, link).bare()
@@ -442,7 +442,7 @@ def variants_of(
     return tuple(variants)
 
 
-def _queue_of(scenario: Scenario, name: str) -> dict[str, Any]:
+def written_queue(scenario: Scenario, name: str) -> dict[str, Any]:
     """The queue of a link as it is written, or the one that it has by default."""
     link = resolved_link(scenario, name)
     if link["queue"] is None:

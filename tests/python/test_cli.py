@@ -109,9 +109,16 @@ def test_bad_input_gives_one_message(
     assert not Path("out").exists() or not any(Path("out").iterdir())
 
 
-def test_check_prints_defaults(scenario_file: Path) -> None:
-    result = run(app, ["check", str(scenario_file), "--set", "link[0].queue.kind=pie"])
-    assert result.exit_code == 0
+def test_check_gives_a_verdict_and_prints_defaults_on_request(scenario_file: Path) -> None:
+    plain = run(app, ["check", str(scenario_file)])
+    assert plain.exit_code == 0 and "sample" not in plain.stdout
+    words = " ".join(plain.stdout.split())
+    assert words.endswith(
+        "branch.toml is valid: 1 link, 5 traffic entries, 42 flows, 4 disciplines to compare."
+    )
+    arguments = ["check", str(scenario_file), "--effective", "--set", "link[0].queue.kind=pie"]
+    result = run(app, arguments)
+    assert result.exit_code == 0 and "is valid" in result.stderr
     assert 'sample = "100ms"' in result.stdout and 'kind = "pie"' in result.stdout
     as_json = run(app, ["check", str(scenario_file), "--json"])
     assert json.loads(as_json.stdout)["sample"] == "100ms"

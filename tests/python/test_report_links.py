@@ -229,5 +229,5 @@ def test_long_lists_of_the_configuration_are_cut(
     assert "the first" not in render(ring)
     monkeypatch.setattr(report, "_ENTRIES", 3)
     page = render(ring)
-    assert "# link: the first 3 of 4; forebay check prints all" in page
-    assert "# positions: the first 3 of 4; forebay check prints all" in page
+    assert "# link: the first 3 of 4; forebay check --effective prints all" in page
+    assert "# positions: the first 3 of 4; forebay check --effective prints all" in page

@@ -298,7 +298,8 @@ def _configuration(effective: dict[str, Any]) -> str:
             entries = value.items() if isinstance(value, dict) else value
             shown[key] = kind(islice(entries, _ENTRIES))
             left.append(
-                f"# {key}: the first {_ENTRIES} of {len(value)}; forebay check prints all\n"
+                f"# {key}: the first {_ENTRIES} of {len(value)}; forebay check --effective prints "
+                "all\n"
             )
     return "".join(left) + to_toml(shown)
 

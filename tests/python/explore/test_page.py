@@ -218,7 +218,7 @@ def test_compare_and_report(tab: Tab) -> None:
     table = tab.page.locator("#compared table")
     expect(table).to_be_visible(timeout=60_000)
     heads = [each.inner_text() for each in table.locator("thead th").all()]
-    assert heads[2:] == ["fifo", "codel"]
+    assert heads[2:] == ["today", "codel"]
     assert "±" in table.inner_text() and table.locator("td.best").count() > 0
     with tab.page.context.expect_page() as opened:
         tab.click("#report")
