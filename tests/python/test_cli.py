@@ -114,7 +114,7 @@ def test_check_gives_a_verdict_and_prints_defaults_on_request(scenario_file: Pat
     assert plain.exit_code == 0 and "sample" not in plain.stdout
     words = " ".join(plain.stdout.split())
     assert words.endswith(
-        "branch.toml is valid: 1 link, 5 traffic entries, 42 flows, 4 disciplines to compare."
+        "branch.toml is valid: 1 link, 5 traffic entries, 41 flows, 4 disciplines to compare."
     )
     arguments = ["check", str(scenario_file), "--effective", "--set", "link[0].queue.kind=pie"]
     result = run(app, arguments)

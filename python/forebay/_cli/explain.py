@@ -20,7 +20,7 @@ from forebay._reference.files import File
 )
 @for_file
 def command(word: str, for_: File) -> None:
-    """Explain a word: a field of a file, a discipline, a measure, or a term.
+    """Explain a field, a discipline, a measure or a term.
 
     Of a field it says meaning, unit and default. The file is a scenario unless --for says
     otherwise. If several kinds have a field of that name, all are explained; put a kind into the

@@ -68,9 +68,11 @@ class Stage:
         """The stage at the beginning of a scenario.
 
         Unless `queues` are given, the link's own queue is beside one that the scenario compares;
-        the link is the compared one. If it `plays`, it begins when the first tab has come.
+        the link is the compared one. If it `plays`, it begins when the first tab has come;
+        otherwise also the first story waits until somebody lets it play.
         """
         self._begins = plays
+        self._waits = not plays
         self._inbox = Inbox()
         self._ends = threading.Event()
         self._clients: list[Client] = []
@@ -292,6 +294,8 @@ class Stage:
         self.tell_all(self._description())
 
     def _obey(self, client: Client, command: protocol.Command) -> None:
+        # Of a story that a page opens with, Space is to begin the first step.
+        waits, self._waits = self._waits, False
         match command:
             case protocol.Plain(type="play"):
                 self._pause_at = None
@@ -329,7 +333,7 @@ class Stage:
             case protocol.Ask(lane=lane, id=number):
                 self._tell_story(client, lane, number)
             case protocol.Story(name=name, step=step):
-                self._go_to_step(name, step)
+                self._go_to_step(name, step, plays=not waits)
             case _:
                 raise ValueError(f'the stage does not know "{command.type}"')
 
@@ -449,7 +453,7 @@ class Stage:
             found = {"id": packet, "steps": [], **gone}
         client.tell(json.dumps({"type": "story_of", "lane": number, **found}))
 
-    def _go_to_step(self, name: str, number: int) -> None:
+    def _go_to_step(self, name: str, number: int, *, plays: bool) -> None:
         story = stories.load(name)
         if number >= len(story.step):
             raise ValueError(f'story "{name}" has {len(story.step)} steps')
@@ -459,7 +463,8 @@ class Stage:
         self._story = {"name": name, "step": number}
         self._speed, self._pause_at = step.speed, step.until_ns
         self._describe()
-        self._play()
+        if plays:
+            self._play()
 
 
 class _Recorded(NamedTuple):
