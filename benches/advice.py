@@ -1,8 +1,9 @@
 """Compare the advice on examples/confirmed with Linux' own disciplines, in the virtual lab.
 
-Run from the source tree: `.venv/bin/python benches/advice.py [REPLICATIONS [GATE [NETWORK ...]]]`. It prints, as
-Markdown, what forebay recommends, and what that discipline gives and costs compared with today's
-queue, once simulated and once with the kernel's disciplines and senders.
+Run from the source tree: `.venv/bin/python benches/advice.py REPLICATIONS GATE NETWORK...`, all of
+which may be left out. It prints, as Markdown, what forebay recommends, and what that discipline
+gives and costs compared with today's queue, once simulated and once with the kernel's disciplines
+and senders.
 """
 
 from __future__ import annotations

@@ -82,5 +82,6 @@ def _hints(scenario: Scenario) -> tuple[Any, ...]:
 
     if not (scenario.document.get("compare") or {}).get("disciplines"):
         return before.hints_of_links(scenario)
-    variants = comparison.variants_of(scenario, None, None)
+    lanes = comparison.entries(comparison.beside_today(scenario))
+    variants = comparison.variants_of(scenario, None, lanes)
     return before.hints_of_variants(variants, scenario.compared_link())

@@ -146,7 +146,7 @@ def _fixed(
     link: str | None,
     chosen: Sequence[str | Mapping[str, Any]] | None,
     baseline: str | None,
-) -> tuple[Scenario, list[Mapping[str, Any]], list[str]]:
+) -> tuple[Scenario, Sequence[str | Mapping[str, Any]], list[str]]:
     """Scenario and disciplines with the changes that are proposed, and what they are.
 
     A discipline that comes to be the same as another one is left out, unless it is the baseline.
@@ -154,7 +154,10 @@ def _fixed(
     from forebay import comparison
     from forebay.advice import before, hints
 
-    variants = comparison.variants_of(scenario, link, chosen)
+    listed = comparison.variants_of(scenario, link, chosen)
+    variants = [each for each in listed if each.label != TODAY]
+    if not variants:
+        return scenario, [TODAY], []
     found = before.hints_of_variants(variants, scenario.compared_link(link))
     changed, tables = hints.apply(found, scenario, {each.label: each.queue for each in variants})
     changes = [hint.remedy for hint in found if hint.remedy]

@@ -299,7 +299,9 @@ def _long_buffers(network: Network, disciplines: Sequence[Discipline]) -> Iterab
         seconds = 8 * room / network.rate_bps
         if seconds > max(LONG_BUFFER_S, 2 * network.rtt_s):
             long[each.label] = seconds
-            changes.append(Change(path, f"{max(10, packets)}p", each.label))
+            # Today's queue is what it is; the scenario is not to hide it.
+            if not today:
+                changes.append(Change(path, f"{max(10, packets)}p", each.label))
     if long:
         names = {label: "today's queue" if label == TODAY else label for label in long}
         shown = listed([f"{names[label]} holds {seconds:.2g} s" for label, seconds in long.items()])
