@@ -35,7 +35,7 @@ def explorer() -> None:
     """An example, and a step of a story."""
     with browsing() as browser:
         for name, words, at_s, size in (
-            ("explore", [str(EXAMPLE), "--disciplines", "fifo 200p,fq-codel"], 14.0, (1360, 1010)),
+            ("explore", [str(EXAMPLE), "--disciplines", "today,fq-codel"], 14.0, (1360, 1010)),
             ("explore-story", ["--story", "cp-aqm"], None, (1360, 860)),
         ):
             width, height = size
@@ -63,7 +63,7 @@ def explorer() -> None:
 def terminal() -> None:
     """Three disciplines in the terminal."""
     scenario = forebay.load(EXAMPLE)
-    watch = Watch(variants_of(scenario, None, ["fifo 200p", "codel", "fq-codel"]), "uplink")
+    watch = Watch(variants_of(scenario, None, ["today", "codel", "fq-codel"]), "uplink")
     for _ in range(140):
         watch.tick(0.1)
     console = Console(width=132, height=30, record=True, file=io.StringIO())

@@ -43,16 +43,18 @@ RANKS = (
     ("source/examples/README.md", 1.0),
     ("source/", 0.2),
     ("papers/", 0.3),
-    (r"suite-.*-results", 0.2),
+    (r"suite-.*-results", 0.0),
     (r"(validation|performance|performance-tried|architecture|release|gallery)\.", 0.3),
+    (r"reference/glossary\.", 20.0),
     (r"reference/(kinds|congestion)\.", 6.0),
     ("reference/python", 0.5),
     ("reference/", 1.5),
-    (r"(install|extending|explore|gate|lab|suite-.*)\.", 6.0),
+    (r"install\.", 1.0),
+    (r"(extending|explore|gate|lab|suite-.*)\.", 6.0),
     ("", 3.0),
 )
 """How much a page counts in the search, by the beginning of its name: what is to be done and what
-a word means come before results and sources."""
+a word means come before results and sources; 0: it is not searched."""
 
 SHIM = "https://unpkg.com/iframe-worker/shim"
 """What the theme would load for the search of pages that are opened as files."""
@@ -166,7 +168,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     if here == HOME:
         page.meta["hide"] = ["navigation"]
     boost = next(boost for name, boost in RANKS if re.match(name, here))
-    page.meta["search"] = {"boost": boost}
+    page.meta["search"] = {"boost": boost} if boost else {"exclude": True}
     folder = _written(here).parent
     markdown = _FIGURE.sub(r"![\2](\1)", markdown)
 

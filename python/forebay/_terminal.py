@@ -131,10 +131,30 @@ def print_kind(
         if not parameters:
             console.print("It has no parameters.")
     for parameter in parameters:
-        head = Text.assemble((f"\n{parameter['name']}", "bold"), f"  {parameter['type']}")
-        head.append(f"  {default_text(parameter)}", style="dim")
-        console.print(head)
-        console.print(Padding(" ".join(parameter["description"].split()), (0, 0, 0, 2)))
+        console.print()
+        print_parameter(console, parameter)
+
+
+def print_parameter(console: Console, parameter: dict[str, Any], of: str = "") -> None:
+    """Print a parameter of a kind, whose name comes before it if it stands alone."""
+    head = Text.assemble((f"{of}{parameter['name']}", "bold"), f"  {parameter['type']}")
+    head.append(f"  {default_text(parameter)}", style="dim")
+    console.print(head)
+    console.print(Padding(" ".join(parameter["description"].split()), (0, 0, 0, 2)))
+
+
+def print_named(console: Console, catalogue: dict[str, Any], name: str) -> bool:
+    """Print whatever has a name, as a kind and as a part; whether there is any."""
+    shown: list[Any] = []
+    found = [
+        (group, entry) for group in GROUPS for entry in catalogue[group] if entry["name"] == name
+    ]
+    for number, (group, entry) in enumerate(found):
+        # A kind may also be a part of combinations, with the same parameters.
+        new = [each for each in entry["parameters"] if each not in shown]
+        print_kind(console, entry, group, new, again=number > 0)
+        shown += new
+    return bool(found)
 
 
 def default_text(parameter: dict[str, Any]) -> str:

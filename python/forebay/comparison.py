@@ -12,7 +12,16 @@ from forebay._engine import ScenarioError
 from forebay._runs import Result, Task, Tell, result_of, run_all
 from forebay._runs.result import ON_REQUEST, flattened
 from forebay.measures import GAIN, Beside, Measure, beside_best
-from forebay.scenario import Queue, Scenario, labelled, named, plain, resolved_link
+from forebay.scenario import (
+    TODAY,
+    Queue,
+    Scenario,
+    labelled,
+    lookup,
+    named,
+    plain,
+    resolved_link,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,11 +32,11 @@ DEFAULT_REPLICATIONS = 10
 MOST_LINKS = 200
 """Directions of links up to which each has columns of its own in the table of runs."""
 
+BY_TAIL_DROP = ("fifo", "prio", "drr", "wrr", "ncq", "tail-drop", "shared-tail-drop")
+"""Disciplines and admissions that drop when there is no more room, and not before."""
+
 EVERY_LINK = "*"
 """In place of a link's name: every link that has a queue."""
-
-AS_WRITTEN = "as written"
-"""In place of a discipline: the queues that the scenario has."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +129,11 @@ class Comparison:
     def labels(self) -> tuple[str, ...]:
         """The disciplines, in the order in which they were given."""
         return tuple(variant.label for variant in self.variants)
+
+    @property
+    def today(self) -> dict[str, Any] | None:
+        """The link's own queue as the scenario writes it, if it is among the disciplines."""
+        return next((each.queue for each in self.variants if each.label == TODAY), None)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -424,8 +438,8 @@ def variants_of(
                 'give one a name of its own with label = "..."'
             )
         with named(scenario, f'discipline "{label}": '):
-            if queue == {"kind": AS_WRITTEN}:
-                written = _queue_of(scenario, scenario.compared_link(link))
+            if queue == {"kind": TODAY}:
+                written = written_queue(scenario, scenario.compared_link(link))
                 variant = Variant(label, written, scenario.bare())
             else:
                 changed = scenario.with_queue(queue, link).bare()
@@ -436,11 +450,57 @@ def variants_of(
     return tuple(variants)
 
 
-def _queue_of(scenario: Scenario, name: str) -> dict[str, Any]:
-    queue: dict[str, Any] | None = resolved_link(scenario, name)["queue"]
-    if queue is None:
+def written_queue(scenario: Scenario, name: str) -> dict[str, Any]:
+    """The queue of a link as it is written, or the one that it has by default."""
+    link = resolved_link(scenario, name)
+    if link["queue"] is None:
         raise ScenarioError(f"{name} has no queue; write one in the scenario")
+    queue: dict[str, Any] = lookup(scenario.document, link["queue_path"]) or link["queue"]
     return queue
+
+
+def beside_today(
+    scenario: Scenario, link: str | None = None, chosen: Sequence[Queue] | None = None
+) -> dict[str, Queue]:
+    """The link's own queue as `TODAY`, then the disciplines that are others.
+
+    Args:
+        scenario: whose disciplines are taken unless some are chosen.
+        link: as for `compare`.
+        chosen: disciplines instead of the scenario's list.
+
+    Returns:
+        Entries for `compare` by the names that were given. A discipline that is the same as the
+        link's own is `TODAY`; a FIFO is called by its length.
+    """
+    variants = variants_of(scenario, link, chosen)
+    found: dict[str, Queue] = {}
+    own = None
+    if resolved_link(scenario, scenario.compared_link(link))["queue"] is not None:
+        found[TODAY], own = TODAY, scenario.bare().identity()
+    for each in variants:
+        label = each.label
+        if label == each.queue.get("kind") == "fifo":
+            queue = resolved_link(each.scenario, scenario.compared_link(link))["queue"]
+            label = f"fifo {queue['limit']}"
+        same = each.scenario.identity() == own
+        found[each.label] = TODAY if same else {"label": label, **each.queue}
+    return found
+
+
+def entries(lanes: Mapping[str, Queue]) -> list[Queue]:
+    """What `compare` takes of what `beside_today` found: each lane once."""
+    return [each for name, each in lanes.items() if each != TODAY or name == TODAY]
+
+
+def contrast(scenario: Scenario, link: str | None = None) -> list[Queue]:
+    """Two lanes to watch: today's queue, and the first other that is not tail drop."""
+    listed = (scenario.document.get("compare") or {}).get("disciplines")
+    lanes = beside_today(scenario, link, None if listed else ["fq-codel"])
+    others = [each for each in lanes.values() if isinstance(each, Mapping)]
+    others.sort(key=lambda each: each.get("kind") in BY_TAIL_DROP)
+    found: list[Queue] = [TODAY] if TODAY in lanes else []
+    return [*found, *others][:2]
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

@@ -207,7 +207,8 @@ class Watch:
     def _panel(self, place: int, width: int, rows: int) -> Panel:
         lane = self.lanes[place]
         ink = _INKS[place % len(_INKS)]
-        full = lane.limit or max(each.most for each in self.lanes)
+        # One scale for all: what has waited at most.
+        full = max(each.most for each in self.lanes)
         filled = min(width, round(width * lane.packets / full))
         bar = Text("█" * filled, style=ink).append("░" * (width - filled), style="dim")
         room = f" of {lane.limit}" if lane.limit else ""

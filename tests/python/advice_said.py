@@ -13,6 +13,7 @@ from rich.console import Console
 import forebay
 from forebay.advice import advise
 from forebay.advice.show import print_advice
+from forebay.comparison import beside_today, entries
 
 FOLDER = Path(__file__).parent / "advice"
 SCENARIOS = sorted(path.stem for path in FOLDER.glob("*.toml"))
@@ -20,7 +21,9 @@ SCENARIOS = sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 def said(name: str) -> str:
     """What a user reads below the table."""
-    advice = advise(forebay.compare(forebay.load(FOLDER / f"{name}.toml")))
+    scenario = forebay.load(FOLDER / f"{name}.toml")
+    lanes = entries(beside_today(scenario))
+    advice = advise(forebay.compare(scenario, disciplines=lanes))
     screen = StringIO()
     print_advice(Console(file=screen, width=100), advice)
     findings = "".join(f"{finding}\n" for finding in (*advice.findings, *advice.others))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -29,12 +30,15 @@ from forebay.measures import (
     Measure,
 )
 from forebay.report.page import Group
+from forebay.scenario import TODAY
 from forebay.stats import LEVEL
 
 CASES = range(300)
 PRICE = re.compile(
-    r"(.*?) [\d.]+( ±[\d.]+)?( \S+| percentage points)? (lower|higher) than under (d\d)"
-    r"(, but the two cannot be told apart with these runs)?"
+    r"(.*?) [\d.]+( ±[\d.]+)?( \S+| percentage points)? (lower|higher) than (today|under (d\d))"
+)
+UNSURE = re.compile(
+    r"(.*?) from [\d.]+ lower to [\d.]+( \S+)? higher than under (d\d): these runs cannot tell"
 )
 SIZES = {GOODPUT: 5e6, TAIL_DELAY: 80.0, LOSS: 0.01, COMPLETION: 2.0, MOS: 3.2, QUEUE_DELAY: 60.0}
 
@@ -93,17 +97,22 @@ def test_the_sentences_agree_with_the_means() -> None:
         advice = advice_from(criteria, [], [], labels, replications, LEVEL)
         by_name = {each.name: each for each in criteria}
         for sentence in advice.price:
-            match = PRICE.fullmatch(sentence)
+            match = UNSURE.fullmatch(sentence) or PRICE.fullmatch(sentence)
             if match is None:
-                assert "nothing could be measured" in sentence
+                assert "nothing was measured" in sentence
                 continue
-            criterion, best = by_name[match[1]], match[5]
+            criterion, best = by_name[match[1]], match[match.re.groups]
             assert advice.pick is not None
             assert best == criterion.best[0]
+            difference = criterion.difference(advice.pick, best)
+            assert difference is not None
+            known = difference.half_width is None or difference.excludes_zero
+            assert (match.re is PRICE) == known, (case, sentence)
+            if match.re is UNSURE:
+                continue
             own, other = criterion.intervals[advice.pick].mean, criterion.intervals[best].mean
             assert match[4] == ("lower" if own < other else "higher")
             assert criterion.measure.difference_matters(own, other)
-            assert (match[6] is not None) == (advice.pick in criterion.best)
         for criterion, finding in zip(criteria, advice.findings, strict=True):
             match = re.match(r"(highest|lowest) .*? under (d\d) ", finding.sentence)
             if match is None:
@@ -112,6 +121,37 @@ def test_the_sentences_agree_with_the_means() -> None:
             means = {label: value.mean for label, value in criterion.intervals.items()}
             assert match[1] == ("highest" if criterion.measure.higher_is_better else "lowest")
             assert means[match[2]] == (max if match[1] == "highest" else min)(means.values())
+
+
+def test_benefit_and_price_are_beside_today() -> None:
+    seen = 0
+    for case in CASES:
+        criteria, labels, replications = constructed(Random(case))
+        labels = [TODAY if label == "d0" else label for label in labels]
+        named = [
+            replace(
+                each,
+                samples={TODAY if k == "d0" else k: values for k, values in each.samples.items()},
+            )
+            for each in criteria
+        ]
+        advice = advice_from(named, [], [], labels, replications, LEVEL, 'fifo, limit = "9p"')
+        assert advice.today == 'fifo, limit = "9p"'
+        if advice.pick in (None, TODAY):
+            assert not advice.benefit and not advice.price
+            assert advice.pick is None or advice.headline.startswith("Keep today's queue")
+            continue
+        by_name = {each.name: each for each in named}
+        for gains, sentences in ((True, advice.benefit), (False, advice.price)):
+            for sentence in sentences:
+                if (match := PRICE.fullmatch(sentence)) is None:
+                    assert not gains
+                    continue
+                criterion = by_name[match[1]]
+                assert match[5] == "today"
+                assert (match[4] == "higher") == (criterion.measure.higher_is_better == gains)
+                seen += 1
+    assert seen > 100
 
 
 def test_noise_neither_helps_nor_harms() -> None:

@@ -172,12 +172,14 @@ def test_check_says_it_and_its_settings_work(tmp_path: Path) -> None:
     file = str(FOLDER / "satellite.toml")
     said = runner.invoke(app, ["check", file])
     assert said.exit_code == 0
-    assert "What an expert would say" in said.stderr and "What an expert" not in said.stdout
-    assert "compare.disciplines[1]=" in said.stderr
+    assert "What an expert would say" in said.stdout and "compare.disciplines[1]=" in said.stdout
+    assert " ".join(said.stdout.split()).endswith("to compare.")
     fixed = tmp_path / "fixed.toml"
-    fixed.write_text(runner.invoke(app, ["check", file, "--fix"]).stdout, encoding="utf-8")
+    made = runner.invoke(app, ["check", file, "--fix"])
+    assert "What an expert" in made.stderr and "What an expert" not in made.stdout
+    fixed.write_text(made.stdout, encoding="utf-8")
     again = runner.invoke(app, ["check", str(fixed)])
-    assert again.exit_code == 0 and again.stderr == ""
+    assert again.exit_code == 0 and again.stdout.startswith("fixed.toml is valid: 1 link, ")
     queues = forebay.load(fixed).document["compare"]["disciplines"]
     assert queues[1] == {"kind": "codel", "interval": "700ms", "target": "35ms"}
 
@@ -360,3 +362,21 @@ def test_another_link_may_be_the_one_that_decides(
     texts = [hint.text for hint in advise(compared).hints if hint.kind == "another-link-full"]
     assert len(texts) == full
     assert all("--link next" in text for text in texts)
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_a_full_reverse_direction_is_named(full: bool) -> None:
+    back = {"name": "back", "kind": "bulk", "from": "b", "to": "a", "flows": 2}
+    built = scenario(duration="8s")
+    built = built.with_("link[0].reverse", {"rate": "5Mbit", "queue": {"kind": "fifo"}})
+    document = built.document
+    document["traffic"] += [back] if full else []
+    built = Scenario.of(document)
+    compared = forebay.compare(built, link="up", disciplines=["fifo", "codel"], replications=1)
+    found = [hint for hint in advise(compared).hints if hint.kind == "reverse-full"]
+    assert len(found) == full
+    assert all("--link '*'" in hint.text and "(fifo)" in hint.text for hint in found)
+    both = forebay.compare(built, link="*", disciplines=["fifo", "codel"], replications=1)
+    assert not any(hint.kind == "reverse-full" for hint in advise(both).hints)
+    text = gate.configuration(both, "codel")
+    assert text.count('queue = { kind = "codel" }') == 2

@@ -36,11 +36,23 @@ def test_compare_without_a_report(scenario_file: Path) -> None:
 
 
 def test_disciplines_and_settings_are_taken(scenario_file: Path) -> None:
-    arguments = ["--disciplines", "pie, red", "--set", "traffic.voice.flows=2", "--seed", "9"]
+    arguments = [
+        "--disciplines",
+        "pie, fifo, fifo:limit=500p, codel:target=15ms",
+        "--set",
+        "traffic.voice.flows=2",
+        "--seed",
+        "9",
+    ]
     result = run(app, ["compare", str(scenario_file), "-r", "1", "-o", "x", *arguments])
     assert result.exit_code == 0, result.output
     summary = json.loads(Path("x/summary.json").read_text(encoding="utf-8"))
-    assert [each["label"] for each in summary["disciplines"]] == ["pie", "red"]
+    # The link's own queue leads, and the same queue is not run again.
+    labels = ["today", "pie", "fifo 1000p", "codel target=15ms"]
+    assert [each["label"] for each in summary["disciplines"]] == labels
+    assert summary["disciplines"][0]["queue"] == {"kind": "fifo", "limit": "500p"}
+    assert summary["disciplines"][3]["queue"] == {"kind": "codel", "target": "15ms"}
+    assert summary["advice"]["today"] == 'fifo, limit = "500p"'
     assert summary["seeds"] == [9]
 
 
@@ -73,6 +85,11 @@ def test_run_prints_tables_and_writes_them(scenario_file: Path) -> None:
         (["run", "branch.toml", "--discipline", "nope"], 'unknown kind "nope"'),
         (["run", "branch.toml", "--link", "uplink"], "give both or neither"),
         (["compare", "branch.toml", "--link", "nope"], 'no link is called "nope"'),
+        (["compare", "branch.toml", "--disciplines", "fifo 300p"], "fifo:limit=300p"),
+        (["compare", "branch.toml", "--disciplines", "fifo:300p"], "written :NAME=VALUE"),
+        (["compare", "branch.toml", "--disciplines", "codel:tarket=5ms"], 'mean "target"'),
+        (["check", "branch.toml", "--set", "link[0].rate=20Mbps"], 'mean "20Mbit"'),
+        (["check", "branch.toml", "--set", 'traffic[0].kind="voip"'], 'mean "voice"'),
         (["compare", "branch.toml", "--disciplines", ","], "there is none to compare"),
         (["compare", "branch.toml", "--out", "branch.toml"], "is a file"),
         (["compare", "branch.toml", "--out", "branch.toml/x"], "branch.toml"),
@@ -92,9 +109,16 @@ def test_bad_input_gives_one_message(
     assert not Path("out").exists() or not any(Path("out").iterdir())
 
 
-def test_check_prints_defaults(scenario_file: Path) -> None:
-    result = run(app, ["check", str(scenario_file), "--set", "link[0].queue.kind=pie"])
-    assert result.exit_code == 0
+def test_check_gives_a_verdict_and_prints_defaults_on_request(scenario_file: Path) -> None:
+    plain = run(app, ["check", str(scenario_file)])
+    assert plain.exit_code == 0 and "sample" not in plain.stdout
+    words = " ".join(plain.stdout.split())
+    assert words.endswith(
+        "branch.toml is valid: 1 link, 5 traffic entries, 41 flows, 4 disciplines to compare."
+    )
+    arguments = ["check", str(scenario_file), "--effective", "--set", "link[0].queue.kind=pie"]
+    result = run(app, arguments)
+    assert result.exit_code == 0 and "is valid" in result.stderr
     assert 'sample = "100ms"' in result.stdout and 'kind = "pie"' in result.stdout
     as_json = run(app, ["check", str(scenario_file), "--json"])
     assert json.loads(as_json.stdout)["sample"] == "100ms"

@@ -118,6 +118,11 @@ def test_table_fits_the_terminal(comparison: Comparison, width: int) -> None:
     assert not any("…" in line for line in lines)
     rows = [line for line in lines if line.startswith(" short codel")]
     assert all("±" in row for row in rows)
+    # No column is cut off.
+    for class_ in comparison.classes:
+        assert text(comparison.interval("short codel", class_, GOODPUT.key), GOODPUT) in " ".join(
+            rows
+        )
 
 
 @pytest.mark.parametrize(

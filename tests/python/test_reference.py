@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from commands import cli_page
 from controls import controls_page, stacks_page
+from glossary import glossary_page
 from header import FILE, c_page
 from kinds import kinds_page
 from pages import PAGED, page
@@ -20,6 +21,8 @@ from forebay import Scenario, ScenarioError, _written, sweep
 from forebay._cli import app
 from forebay._reference.fields import Schema
 from forebay._reference.files import File, open_schema
+from forebay._reference.words import glossary
+from forebay.measures import MEASURES, QUEUE_DELAY
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,6 +36,11 @@ def test_pages_are_current(file: File) -> None:
 def test_the_page_of_kinds_is_current() -> None:
     kept = (ROOT / "docs/reference/kinds.md").read_text(encoding="utf-8")
     assert kept == kinds_page(), "run make docs"
+
+
+def test_the_glossary_is_current() -> None:
+    kept = (ROOT / "docs/reference/glossary.md").read_text(encoding="utf-8")
+    assert kept == glossary_page(), "run make docs"
 
 
 def test_the_page_of_congestion_controls_is_current_and_names_deviations() -> None:
@@ -155,6 +163,14 @@ def test_the_examples_of_studies_are_right(tmp_path: Path) -> None:
         (["traffic.web.from"], ["server"]),
         (["traffic.dscp"], ["does not set a class"]),
         (["profile.gold.rate"], ["in profile"]),
+        (["link.rate"], ["bits per second", "above 0", "10Mbit"]),
+        (["codel"], ["RFC 8289", "target", "default"]),
+        (["fq-codel.target"], ["fq-codel.target", '"5ms"', "above 0"]),
+        (["p99"], ["99 of 100 packets"]),
+        (["bufferbloat"], ["buffer", "queueing delay"]),
+        (["mos"], ["E-model"]),
+        (["packet loss"], ["did not arrive"]),
+        (["seed"], ["Seed of every random stream", "One run"]),
         (["--for", "study", "axis.range.scale"], ["log"]),
         (["--for", "test", "trade.class"], ["class"]),
         (["--for", "gate", "rule.q"], ["QoS class", "default 0"]),
@@ -183,6 +199,26 @@ def test_explain_prints_a_field(words: list[str], parts: list[str]) -> None:
 def test_explain_suggests_the_nearest(path: str, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         open_schema(File.scenario).find(path)
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("bufferblote", "bufferbloat"), ("codl", "codel"), ("fq-codel.targte", "fq-codel.target"),
+     ("warmpu", "warmup"), ("link.quueue", "queue"), ("xyzzy", "forebay kinds")],
+)  # fmt: skip
+def test_an_unknown_word_gets_the_nearest(word: str, meant: str) -> None:
+    done = CliRunner().invoke(app, ["explain", word])
+    assert done.exit_code == 2 and meant in done.stderr
+
+
+def test_every_word_of_a_comparison_can_be_asked() -> None:
+    words = {name for each in glossary() for name in each.names}
+    words |= {measure.short for measure in (*MEASURES, QUEUE_DELAY)}
+    words |= {measure.key for measure in (*MEASURES, QUEUE_DELAY)}
+    for word in words:
+        assert CliRunner().invoke(app, ["explain", word]).exit_code == 0, word
+    for each in glossary():
+        assert (ROOT / "docs" / each.page).is_file(), each.page
 
 
 @pytest.mark.parametrize(

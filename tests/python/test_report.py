@@ -24,7 +24,11 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
-        self.fetched += [f"{tag} {key}" for key in ("src", "href", "srcset") if key in values]
+        self.fetched += [
+            f"{tag} {key}"
+            for key in ("src", "href", "srcset")
+            if key in values and not str(values[key]).startswith("#")
+        ]
         if values.get("id"):
             self.ids.append(str(values["id"]))
         if "data-label" in values:

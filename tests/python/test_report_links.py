@@ -62,7 +62,7 @@ to = "c"
 [compare]
 link = "*"
 replications = 2
-disciplines = ["as written", { kind = "fifo", limit = "10p" }]
+disciplines = ["today", { kind = "fifo", limit = "10p" }]
 """
 
 
@@ -84,7 +84,7 @@ def test_every_link_with_a_queue_gets_the_discipline(ring: forebay.Comparison) -
     }
     written = {"ab": ("codel", "1000p"), "bc": ("fifo", "1000p"), "bc-reverse": ("fifo", "1000p")}
     others = dict.fromkeys(("ab-reverse", "cd", "cd-reverse", "da", "da-reverse"))
-    assert kinds["as written"] == written | others
+    assert kinds["today"] == written | others
     assert kinds["fifo"] == dict.fromkeys(written, ("fifo", "10p")) | others
     # The first hop of the one transfer is full; that is what is shown of a link.
     assert (ring.link, ring.everywhere) == ("ab", True)
@@ -229,5 +229,5 @@ def test_long_lists_of_the_configuration_are_cut(
     assert "the first" not in render(ring)
     monkeypatch.setattr(report, "_ENTRIES", 3)
     page = render(ring)
-    assert "# link: the first 3 of 4; forebay check prints all" in page
-    assert "# positions: the first 3 of 4; forebay check prints all" in page
+    assert "# link: the first 3 of 4; forebay check --effective prints all" in page
+    assert "# positions: the first 3 of 4; forebay check --effective prints all" in page

@@ -117,3 +117,15 @@ def test_it_plays_in_a_terminal_and_leaves_it_as_it_was(scenario_file: Path) -> 
 def test_what_cannot_be_watched_is_said(scenario_file: Path) -> None:
     done = CliRunner().invoke(app, ["watch", str(scenario_file)])
     assert done.exit_code == 2 and "forebay run" in done.output
+
+
+def test_bars_have_one_scale(scenario_file: Path) -> None:
+    watch = watched(scenario_file, "fifo", "codel")
+    for _ in range(60):
+        watch.tick(0.1)
+    most = max(lane.most for lane in watch.lanes)
+    for place, lane in enumerate(watch.lanes):
+        console = Console(width=70, height=20, record=True, file=io.StringIO())
+        console.print(watch._panel(place, 60, 4))
+        [bar] = [line for line in console.export_text().splitlines() if "\u2591" in line]
+        assert bar.count("\u2588") == min(60, round(60 * lane.packets / most))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from commands import cli_page
 from controls import controls_page, stacks_page
+from glossary import glossary_page
 from header import c_page
 from kinds import kinds_page
 from modules import file_of, modules, python_page
@@ -23,6 +24,7 @@ if __name__ == "__main__":
     (folder / "kinds.md").write_text(kinds_page(), encoding="utf-8")
     (folder / "congestion.md").write_text(controls_page(folder.parents[1]), encoding="utf-8")
     (folder / "stacks.md").write_text(stacks_page(folder.parents[1]), encoding="utf-8")
+    (folder / "glossary.md").write_text(glossary_page(), encoding="utf-8")
     (folder / "c.md").write_text(c_page(folder.parents[1]), encoding="utf-8")
     for file in PAGED:
         (folder / f"{file.value}.md").write_text(page(file), encoding="utf-8")

@@ -224,9 +224,11 @@ impl Rig<'_> {
         }
         let backlog = self.queue.backlog();
         if (backlog.packets, backlog.bytes) != self.ledger.held {
+            let (packets, bytes) = self.ledger.held;
             return Err(format!(
-                "conservation: in - out - dropped is {:?} (packets, bytes), the backlog {backlog:?}",
-                self.ledger.held
+                "conservation: {packets} packets of {bytes} B are in the queue, but its backlog says \
+                 {} of {} B",
+                backlog.packets, backlog.bytes
             ));
         }
         // This looks at every waiting packet, so it is done only from time to time.
@@ -241,7 +243,15 @@ impl Rig<'_> {
             Wake::At(time) => self.facts.shapes && backlog.packets > 0 && time > now,
         };
         if !fits {
-            return Err(format!("work conservation: {wake:?} with {} packets", backlog.packets));
+            let said = match wake {
+                Wake::Idle => "nothing to send".to_owned(),
+                Wake::Ready => "a packet can be sent now".to_owned(),
+                Wake::At(time) => format!("the next packet can be sent at {} ns", time.as_nanos()),
+            };
+            return Err(format!(
+                "work conservation: wake says {said}, with {} packets waiting",
+                backlog.packets
+            ));
         }
         if self.manner == Manner::Observed {
             let probe = |queue: &dyn Discipline| {
@@ -326,8 +336,8 @@ impl Rig<'_> {
         let id = self.ledger.leaves(packet);
         self.ledger.fates.push(Fate::Sent(id, now));
         let last = self.last_sent.insert(key, id);
-        if self.facts.keeps_order && last.is_some_and(|last| last > id) {
-            return Err(format!("order: packet {id} after {last:?} of the same flow and class"));
+        if let Some(last) = last.filter(|last| self.facts.keeps_order && *last > id) {
+            return Err(format!("order: packet {id} left after {last} of the same flow and class"));
         }
         self.check(now)?;
         Ok(Some(len))

@@ -155,12 +155,13 @@ pub fn unknown(what: &str, written: &str, known: &[&str]) -> String {
 }
 
 /// The known name that differs from `written` in the fewest letters, if these are few. Letters may
-/// be changed, added, left out or exchanged.
+/// be changed, added, left out or exchanged; one more where the beginnings are equal.
 fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     let written = written.to_lowercase();
     let distance = |name: &&str| strsim::osa_distance(&written, &name.to_lowercase());
     let nearest = *known.iter().min_by_key(|name| distance(name))?;
-    let most = (nearest.chars().count() / 3).clamp(1, 3);
+    let begins_alike = written.chars().zip(nearest.chars()).take(3).filter(|(a, b)| a == b).count();
+    let most = (nearest.chars().count() / 3).clamp(1, 3) + begins_alike / 3;
     (distance(&nearest) <= most).then_some(nearest)
 }
 
@@ -279,6 +280,9 @@ mod tests {
             refuse(json!({ "tagret": 1 })),
             "tagret: unknown field \"tagret\" (did you mean \"target\"?); one of target, interval"
         );
+        let kinds = ["adaptive-video", "bulk", "voice"];
+        assert!(unknown("source", "voip", &kinds).contains("(did you mean \"voice\"?)"));
+        assert!(!unknown("source", "vpn", &kinds).contains("mean"));
         assert_eq!(
             refuse(json!({ "colour": 1 })),
             "colour: unknown field \"colour\"; one of target, interval"

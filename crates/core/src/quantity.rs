@@ -188,7 +188,17 @@ mod tests {
         assert_eq!("64KiB".parse::<Bytes>().unwrap().0, 65_536);
         assert_eq!("45KB".parse::<Limit>().unwrap(), Limit::Bytes(45_000));
         assert_eq!("30 packets".parse::<Limit>().unwrap().to_string(), "30p");
-        assert!("10Mbps".parse::<Rate>().unwrap_err().to_string().contains("Mbit"));
+        for (written, meant) in [
+            ("10Mbps", "10Mbit"),
+            ("10 Mbits", "10Mbit"),
+            ("2Mbit/sec", "2Mbit"),
+            ("3gbps", "3Gbit"),
+        ] {
+            let error = written.parse::<Rate>().unwrap_err().to_string();
+            assert!(error.contains(&format!("(did you mean \"{meant}\"?)")), "{error}");
+        }
+        assert!(!"10MBps".parse::<Rate>().unwrap_err().to_string().contains("mean"));
+        assert!("5msec".parse::<Duration>().unwrap_err().to_string().contains("mean \"5ms\""));
         assert!("30.5p".parse::<Limit>().is_err());
     }
 

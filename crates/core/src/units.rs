@@ -60,8 +60,11 @@ pub(crate) fn parse(
         ));
     }
     let Some((_, scale)) = units.iter().find(|(name, _)| *name == unit) else {
+        let meant = meant(unit, units);
+        let meant = meant.map(|name| format!(" (did you mean \"{digits}{name}\"?)"));
         return refuse(format!(
-            "unknown unit \"{unit}\" in \"{text}\"; write {what} such as \"{example}\" (units: {})",
+            "unknown unit \"{unit}\" in \"{text}\"{}; write {what} such as \"{example}\" (units: {})",
+            meant.unwrap_or_default(),
             spellings()
         ));
     };
@@ -73,6 +76,20 @@ pub(crate) fn parse(
         return refuse(format!("\"{text}\" is too large"));
     }
     Ok(exact(digits, *scale as u64))
+}
+
+/// The unit that `written` begins with, or from which one letter differs, in its usual spelling.
+/// A large `B` is a byte and never means bits.
+fn meant<'a>(written: &str, units: &[(&'a str, f64)]) -> Option<&'a str> {
+    let begun = units.iter().filter(|(name, _)| written.starts_with(name));
+    let near = |name: &str| {
+        let distance = strsim::osa_distance(&written.to_lowercase(), &name.to_lowercase());
+        written.len() > 2 && distance <= 1 && written.contains('B') == name.contains('B')
+    };
+    let (_, scale) = begun
+        .max_by_key(|(name, _)| name.len())
+        .or_else(|| units.iter().find(|(name, _)| near(name)))?;
+    units.iter().find(|(_, other)| other == scale).map(|(name, _)| *name)
 }
 
 /// `digits`, which are not negative, times `scale`, rounded. A double would round values above

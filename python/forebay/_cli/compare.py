@@ -26,7 +26,7 @@ from forebay._cli.options import (
     settings,
 )
 from forebay._engine import ScenarioError
-from forebay.scenario import Scenario, load_with
+from forebay.scenario import TODAY, Scenario, labelled, load_with
 
 if TYPE_CHECKING:
     from forebay._cli.drawn import Terminal
@@ -98,19 +98,25 @@ def command(
         changes: list[str] = []
         if fix:
             tested, chosen, changes = _fixed(prepared, each, chosen, baseline)
+        lanes = comparison.beside_today(tested, each, chosen)
+        beside = baseline or (tested.document.get("compare") or {}).get("baseline")
+        if beside in lanes:
+            beside = labelled(lanes[beside])[0]
+        elif baseline is None:
+            beside = None
         progress = Bar()
         try:
             with progress:
                 compared = comparison.compare(
                     tested,
-                    disciplines=chosen,
+                    disciplines=comparison.entries(lanes),
                     replications=replications,
                     link=each,
                     seed=seed,
                     jobs=jobs,
                     progress=progress.update,
                     command=command_line(),
-                    baseline=baseline,
+                    baseline=beside,
                 )
             _files.write(compared, folder, report=not no_report)
         except KeyboardInterrupt:
@@ -140,7 +146,7 @@ def _fixed(
     link: str | None,
     chosen: Sequence[str | Mapping[str, Any]] | None,
     baseline: str | None,
-) -> tuple[Scenario, list[Mapping[str, Any]], list[str]]:
+) -> tuple[Scenario, Sequence[str | Mapping[str, Any]], list[str]]:
     """Scenario and disciplines with the changes that are proposed, and what they are.
 
     A discipline that comes to be the same as another one is left out, unless it is the baseline.
@@ -148,7 +154,10 @@ def _fixed(
     from forebay import comparison
     from forebay.advice import before, hints
 
-    variants = comparison.variants_of(scenario, link, chosen)
+    listed = comparison.variants_of(scenario, link, chosen)
+    variants = [each for each in listed if each.label != TODAY]
+    if not variants:
+        return scenario, [TODAY], []
     found = before.hints_of_variants(variants, scenario.compared_link(link))
     changed, tables = hints.apply(found, scenario, {each.label: each.queue for each in variants})
     changes = [hint.remedy for hint in found if hint.remedy]
@@ -170,8 +179,8 @@ def _gate(console: Terminal, comparison: Comparison, advice: Advice, file: Path 
 
     from forebay.advice import gate
 
-    labels = comparison.labels
-    pick = advice.pick if len(labels) > 1 else labels[0]
+    named = [label for label in comparison.labels if label != TODAY] or [TODAY]
+    pick = advice.pick if len(named) > 1 else named[0]
     if pick is None:
         if file is not None:
             raise ScenarioError("--gate: no discipline is recommended; name one with --disciplines")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import click
 
 from forebay._cli.complete import fields
@@ -14,41 +12,32 @@ from forebay._reference.files import File
 
 @click.command(cls=Command)
 @click.argument(
-    "field", metavar="PATH", shell_complete=fields, help="Path of the field, as for --set."
+    "word",
+    metavar="WORD",
+    shell_complete=fields,
+    help="A field's path as for --set, a kind, a parameter such as codel.target, a measure, or any "
+    "other word of forebay.",
 )
 @for_file
-def command(field: str, for_: File) -> None:
-    """Explain a field of a file: meaning, unit and default.
+def command(word: str, for_: File) -> None:
+    """Explain a field, a discipline, a measure or a term.
 
-    The file is a scenario unless --for says otherwise. If several kinds have a field of that
-    name, all are explained; put a kind into the path to choose one. docs/reference lists all
-    fields.
+    Of a field it says meaning, unit and default. The file is a scenario unless --for says
+    otherwise. If several kinds have a field of that name, all are explained; put a kind into the
+    path to choose one. docs/reference lists all fields and words.
 
     Examples:
         forebay explain link.rate
-        forebay explain link.queue.codel.target
+        forebay explain fq-codel.target
+        forebay explain bufferbloat
+        forebay explain p99
         forebay explain traffic.web.from
-        forebay explain --for study until.half_width
         forebay explain --for gate rule.q
     """
-    from rich.padding import Padding
-    from rich.text import Text
-
     from forebay._cli.drawn import Terminal
-    from forebay._reference.files import open_schema
+    from forebay._reference import words
 
-    kinds = defaultdict(list)
-    for kind, found in open_schema(for_).find(field):
-        kinds[found].append(kind)
-    console = Terminal()
-    for number, (found, of) in enumerate(kinds.items()):
-        head = Text.assemble("\n" if number else "", (found.name, "bold"), f"  {found.type}")
-        if found.default:
-            head.append(f"  {found.default}", style="dim")
-        named = ", ".join(kind for kind in dict.fromkeys(of) if kind)
-        if named and len(kinds) > 1:
-            head.append(f"  ({named})", style="cyan")
-        console.print(head)
-        about = [found.description, *(f"{value}: {words}" for value, words in found.values)]
-        for line in about:
-            console.print(Padding(Text(line), (0, 0, 0, 2)))
+    if for_ is File.scenario:
+        words.print_meaning(Terminal(), word)
+    else:
+        words.print_field(Terminal(), word, for_)

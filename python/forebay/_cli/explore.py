@@ -23,7 +23,7 @@ from forebay.scenario import load_with
     type=PATH,
     help="The scenario file, TOML or JSON.",
 )
-@disciplines("Disciplines side by side.", show_default="two of the scenario's list")
+@disciplines("Disciplines side by side.", show_default="today's queue and a contrast")
 @link("Link whose queue is shown.")
 @click.option("--story", metavar="NAME", help="Guided story to begin with, such as bufferbloat.")
 @settings

@@ -50,27 +50,22 @@ def command(kind: str | None, check: Path | None, as_json: bool) -> None:
         return
 
     catalogue: dict[str, Any] = json.loads(_engine.kinds(plugins))
-    found = [
-        (group, entry)
+    entries = [
+        {"group": group} | entry
         for group in _terminal.GROUPS
         for entry in catalogue[group]
-        if kind is None or entry["name"] == kind
+        if entry["name"] == kind
     ]
-    if not found:
+    if kind is not None and not entries:
         known = {entry["name"] for group in catalogue.values() for entry in group}
-        near = difflib.get_close_matches(str(kind), known, n=1)
+        near = difflib.get_close_matches(kind, known, n=1)
         hint = f"did you mean {near[0]}?" if near else "forebay kinds lists them"
         raise ScenarioError(f'there is no kind "{kind}"; {hint}')
     if as_json:
-        chosen = catalogue if kind is None else [{"group": g} | entry for g, entry in found]
-        print(json.dumps(chosen, indent=2, ensure_ascii=False))
+        shown = catalogue if kind is None else entries
+        print(json.dumps(shown, indent=2, ensure_ascii=False))
     elif kind is None:
         _terminal.print_kinds(Terminal(), catalogue)
         print("forebay kinds NAME explains one of them with all its parameters.")
     else:
-        shown: list[Any] = []
-        for group, entry in found:
-            # A kind may also be a part of combinations, with the same parameters.
-            new = [each for each in entry["parameters"] if each not in shown]
-            _terminal.print_kind(Terminal(), entry, group, new, again=bool(shown))
-            shown += new
+        _terminal.print_named(Terminal(), catalogue, kind)

@@ -284,7 +284,6 @@ def _state(key: str) -> dict[str, Any]:
 def _print(found: Mapping[str, Any]) -> None:
     from rich.markup import escape
     from rich.padding import Padding
-    from rich.table import Table
 
     from forebay._cli.drawn import Terminal
     from forebay.papers import verdicts
@@ -298,21 +297,24 @@ def _print(found: Mapping[str, Any]) -> None:
         console.print(
             f"{study['name']}: {study['points']} points, {each} replications a point", style="dim"
         )
+    if found["quick"]:
+        console.print(
+            "A quick run: too few replications to judge by. The verdicts only show how a full run "
+            "is judged.",
+            style="yellow",
+        )
     judged = [*found["claims"], *found["hypotheses"]]
     for claim in judged:
         verdict = claim["verdict"]
         style = {"reproduced": "green", "differs": "bold red"}.get(verdict, "yellow")
         console.print(f"\n[bold]{claim['id']}[/] [{style}]{verdict}[/]: {escape(claim['words'])}")
-        table = Table(box=None, show_header=False, pad_edge=False, expand=True)
-        for ratio in (3, 2):
-            table.add_column(ratio=ratio)
-        for width in (14, 16, 12):
-            table.add_column(width=width, justify="right")
         for part in claim["parts"]:
             ours = f"{cell(part['value'])} {part['unit']}".strip()
-            what = Padding(escape(part["what"]), (0, 0, 0, 2))
-            table.add_row(what, escape(part["paper"]), ours, between(part), part["verdict"])
-        console.print(table)
+            span = f" ({between(part)})" if between(part) else ""
+            line = (
+                f"- {part['verdict']}: {part['what']}. Paper: {part['paper']}. Here: {ours}{span}"
+            )
+            console.print(Padding(escape(line), (0, 0, 0, 2)))
     console.print()
     classes = verdicts.counts(judged).items()
     counts = ", ".join(f"{count} {name}" for name, count in classes if count)
@@ -320,7 +322,6 @@ def _print(found: Mapping[str, Any]) -> None:
         counts = "No claim is judged by these runs"
     console.print(f"{counts}; {found['cpu_seconds']:.0f} s of processor time.")
     if found["quick"]:
-        console.print("A quick run: too few replications to judge by.", style="yellow")
         return
     for name in verdicts.unexplained(found):
         console.print(f"{name} differs, and no reason is given", style="bold red")

@@ -15,7 +15,7 @@ from forebay.scenario import load_with
 
 @click.command(cls=Command)
 @scenario_file
-@disciplines("Disciplines side by side, instead of the scenario's own queue.")
+@disciplines("Disciplines side by side.", show_default="today's queue and a contrast")
 @link("Link whose queue is shown.")
 @click.option(
     "--speed",
@@ -36,8 +36,9 @@ def command(
 ) -> None:
     """Watch a scenario in the terminal.
 
-    Shows the queue of a link and its series while the scenario runs, for one discipline or for
-    several side by side. Keys pause it, go on step by step and change the speed.
+    Shows the queue of a link and its series while the scenario runs, under several disciplines
+    side by side: by default the link's own queue and one of the scenario's list. Keys pause it, go
+    on step by step and change the speed.
 
     Examples:
         forebay watch examples/branch-uplink.toml
@@ -45,7 +46,7 @@ def command(
         forebay watch examples/cellular.toml --speed 0.1
     """
     from forebay._cli.drawn import Terminal
-    from forebay.comparison import variants_of
+    from forebay.comparison import contrast, variants_of
     from forebay.watch import FASTEST, SLOWEST, Watch, show
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -54,11 +55,7 @@ def command(
         raise ScenarioError(f"--speed: must be 0, or {SLOWEST:g} to {FASTEST:g}, got {speed:g}")
     prepared = load_with(scenario, set_)
     watched = prepared.compared_link(link)
-    chosen = names(disciplines)
-    if chosen is None:
-        links = prepared.resolved()["links"]
-        own = next(each["queue"] for each in links if each["name"] == watched)
-        chosen = [own or "fifo"]
+    chosen = contrast(prepared, link) if disciplines is None else names(disciplines)
     watch = Watch(variants_of(prepared, link, chosen), watched, seed)
     watch.speed = speed or None
     show(watch, Terminal())

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from forebay._compared import links, wireless
-from forebay._compared.tables import by_class, measured, of_link
-from forebay.advice import Advice, advise
+from forebay._compared.tables import by_class, measured, of_criteria, of_link
+from forebay.advice import Advice, advise, judged_by
 from forebay.comparison import Comparison, Variant
 from forebay.measures import DISTORTED, MARKED
 from forebay.report import html
@@ -56,11 +56,11 @@ def page(comparison: Comparison) -> Page:
         _lede(comparison),
         [
             Section(advice.headline, list(_pick(advice)), card=True),
-            *_hints(advice),
-            Section("What each class got", list(_tables(comparison))),
+            Section("What decides", list(_deciding(comparison, advice))),
+            Section("Before you trust these numbers", [Bullets(_remarks(advice))]),
+            Section("Everything measured", list(_tables(comparison))),
             *links.section(comparison),
             Section("Figures", list(_figures(comparison))),
-            Section("Before you trust these numbers", [Bullets(advice.notes)]),
             Section("What was run", list(_what_was_run(comparison))),
         ],
         comparison.labels,
@@ -83,34 +83,41 @@ def _pick(advice: Advice) -> Iterator[Block]:
     def said(findings: Any) -> Bullets:
         return Bullets([Md(f"**{plain(f.subject)}**: {plain(f.sentence)}") for f in findings])
 
+    if advice.today is not None:
+        yield Text(Md(f"**Today**: `{advice.today}`"))
     yield Text(advice.why)
-    if advice.price:
-        yield Heading("Its price")
-        yield Bullets(advice.price)
+    for title, sentences in (("Its benefit", advice.benefit), ("Its price", advice.price)):
+        if sentences:
+            yield Heading(title)
+            yield Bullets(sentences)
     if advice.findings:
-        yield Heading("Measure by measure")
-        yield said(advice.findings)
+        yield Fold("Measure by measure", [said(advice.findings)])
     if advice.distorted:
         yield Heading(f"Distorted ({DISTORTED}), and kept out of the score")
         yield said(advice.distorted)
     if advice.others:
         yield Fold("Other differences, which do not decide", [said(advice.others)])
+
+
+def _deciding(comparison: Comparison, advice: Advice) -> Iterator[Block]:
     how = (
         f" {advice.pick} has the best mean over all of them, as a geometric mean of ratios of the "
-        "values in the table. If one class matters most to you, choose by its line above."
+        "values in the table. If one class matters most to you, choose by its column."
     )
     yield Text(f"{advice.judged}{how if advice.pick else ''}", small=True)
+    yield of_criteria(comparison, judged_by(comparison))
 
 
-def _hints(advice: Advice) -> Iterator[Section]:
+def _remarks(advice: Advice) -> list[str]:
+    """What an expert would change, then what to know about the intervals."""
+
     def said(hint: Any) -> str:
         if not hint.changes:
             return str(hint.text)
         remedy = hint.remedy[0].upper() + hint.remedy[1:]
         return Md(f"{plain(hint.text)}\\\n*{plain(remedy)}.*")
 
-    if advice.hints:
-        yield Section("Before you trust it", [Bullets([said(hint) for hint in advice.hints])])
+    return [*map(said, advice.hints), *advice.notes]
 
 
 def _tables(comparison: Comparison) -> Iterator[Block]:
@@ -122,7 +129,7 @@ def _tables(comparison: Comparison) -> Iterator[Block]:
         ]
     said += [f"{m.short}: {m.explained}." for m in measured(comparison) if m.explained]
     yield Text(" ".join(said), small=True)
-    yield by_class(comparison)
+    yield Fold("Every measure of each class", [by_class(comparison)])
     yield Heading(f"The link {comparison.link}")
     if comparison.everywhere:
         yield Text("It is the most used of the links that carry the disciplines.", small=True)
@@ -295,7 +302,8 @@ def _configuration(effective: dict[str, Any]) -> str:
             entries = value.items() if isinstance(value, dict) else value
             shown[key] = kind(islice(entries, _ENTRIES))
             left.append(
-                f"# {key}: the first {_ENTRIES} of {len(value)}; forebay check prints all\n"
+                f"# {key}: the first {_ENTRIES} of {len(value)}; forebay check --effective prints "
+                "all\n"
             )
     return "".join(left) + to_toml(shown)
 

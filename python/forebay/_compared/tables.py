@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from forebay.advice.criteria import distorted_of
+from forebay.advice.criteria import Criterion, distorted_of
 from forebay.advice.network import network_of
 from forebay.comparison import Comparison
 from forebay.measures import (
@@ -37,6 +37,27 @@ def measured(comparison: Comparison) -> list[Measure]:
         if any(cell is not None for cell in cells):
             found.append(shown_in(measure, largest(cells)))
     return found
+
+
+def of_criteria(comparison: Comparison, criteria: Sequence[Criterion]) -> Table:
+    """What decides: a row a discipline, a column a measure of a class or of the link."""
+    shown = [shown_in(each.measure, largest(each.intervals.values())) for each in criteria]
+    marks = [_marks(comparison, each.beside) for each in criteria]
+    rows: list[Row | Group] = [
+        [
+            label,
+            *(
+                _cell(text(each.intervals.get(label), measure), mark.get(label, ""))
+                for each, measure, mark in zip(criteria, shown, marks, strict=True)
+            ),
+        ]
+        for label in comparison.labels
+    ]
+    heads = [
+        f"{each.subject}: {measure.short}, {measure.unit}"
+        for each, measure in zip(criteria, shown, strict=True)
+    ]
+    return Table(["", *heads], rows, "What decides")
 
 
 def by_class(comparison: Comparison, *, short: bool = False) -> Table:
@@ -83,7 +104,7 @@ def of_link(comparison: Comparison, *, short: bool = False) -> Table:
 def _column(
     comparison: Comparison, class_: str, measure: Measure, distorted: bool
 ) -> dict[str, Cell]:
-    marks = {} if distorted else _marks(comparison, class_, measure)
+    marks = {} if distorted else _marks(comparison, comparison.beside(class_, measure))
     found = {}
     for label in comparison.labels:
         said = text(comparison.interval(label, class_, measure.key), measure)
@@ -107,8 +128,7 @@ _MARKS: Mapping[Beside, Mark] = {
 }
 
 
-def _marks(comparison: Comparison, class_: str, measure: Measure) -> Mapping[str, Mark]:
-    beside = comparison.beside(class_, measure)
+def _marks(comparison: Comparison, beside: Mapping[str, Beside]) -> Mapping[str, Mark]:
     if len(comparison.seeds) == 1 or (
         len(beside) == len(comparison.labels) and Beside.WORSE not in beside.values()
     ):

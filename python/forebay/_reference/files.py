@@ -62,6 +62,7 @@ class Template(str, Enum):
     """Scenarios to start from."""
 
     household = "household"
+    provider = "provider"
     satellite = "satellite"
     branch = "branch"
     parking_lot = "parking-lot"

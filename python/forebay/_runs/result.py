@@ -74,6 +74,14 @@ class Result:
         """The result in the engine's output."""
         return cls(json.loads(output.summary), _Tables(output))
 
+    def __repr__(self) -> str:
+        """What was run, in a line; `summary` and the tables have what was measured."""
+        about = self.summary
+        return (
+            f"<Result of {about['duration_s']:g} s with seed {about['seed']}: "
+            f"classes {', '.join(about['classes'])}; links {', '.join(about['links'])}>"
+        )
+
     @property
     def threads(self) -> int:
         """Threads that the run took."""

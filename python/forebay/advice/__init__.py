@@ -6,6 +6,7 @@ scenario, `gate` the configuration of a gate. `docs/advice.md` explains all of i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,8 +16,19 @@ from forebay.advice.hints import UNFIT, Hint
 from forebay.advice.network import network_of
 from forebay.advice.pick import MOST, Ranking, rank
 from forebay.advice.seen import hints_after
-from forebay.advice.words import amount, grouped, least_noticed, listed, superlative, value, verb
+from forebay.advice.words import (
+    amount,
+    between,
+    grouped,
+    least_noticed,
+    listed,
+    queue_in_words,
+    superlative,
+    value,
+    verb,
+)
 from forebay.measures import Beside
+from forebay.scenario import TODAY
 
 if TYPE_CHECKING:
     from forebay.comparison import Comparison
@@ -55,8 +67,12 @@ class Advice:
     """By which measures."""
     replications: int | None
     """How many would decide what these runs leave open."""
+    today: str | None
+    """The link's own queue, as the scenario writes it; None if it was not among the disciplines."""
+    benefit: tuple[str, ...]
+    """Where the pick is better than today's queue, largest advantage first."""
     price: tuple[str, ...]
-    """Where the pick is worse than the best, largest disadvantage first."""
+    """Where it is worse than today's queue, or than the best without one; the largest first."""
     findings: tuple[Finding, ...]
     """For each class and measure that decides."""
     others: tuple[Finding, ...]
@@ -91,7 +107,20 @@ def advise(comparison: Comparison) -> Advice:
         comparison.labels,
         len(comparison.seeds),
         comparison.level,
+        today_of(comparison),
     )
+
+
+def judged_by(comparison: Comparison) -> tuple[Criterion, ...]:
+    """The measures that decide."""
+    return criteria_of(comparison, network_of(comparison.variants[0].scenario, comparison.link))
+
+
+def today_of(comparison: Comparison) -> str | None:
+    """The link's own queue in words; None if it is not among the disciplines."""
+    if comparison.today is None:
+        return None
+    return "each link's own queue" if comparison.everywhere else queue_in_words(comparison.today)
 
 
 def advice_from(
@@ -101,16 +130,22 @@ def advice_from(
     labels: Sequence[str],
     replications: int,
     level: float,
+    today: str | None = None,
 ) -> Advice:
-    """Advice from what was measured."""
+    """Advice from what was measured; `today` is in words what `TODAY` among the labels is."""
     ranking = rank(criteria, labels, level) if len(labels) > 1 and criteria else None
     verdict, pick, headline, why, more = _conclusion(criteria, ranking, replications)
+    if today is not None and (pick == TODAY or verdict == "none") and len(labels) > 1:
+        headline = (
+            "Keep today's queue, and run more." if verdict == "open" else "Keep today's queue."
+        )
     unfit = [label for label in labels if any(_unfit(hint, label) for hint in hints)]
     if unfit and len(labels) > 1:
         why += (
             f" But the settings of {listed(unfit)} do not fit this link and its traffic: see "
             "below, and compare again with --fix."
         )
+    beside = () if pick is None else _beside(criteria, pick, None if today is None else TODAY)
     return Advice(
         pick,
         verdict,
@@ -118,7 +153,9 @@ def advice_from(
         why,
         _judged(criteria),
         more,
-        tuple(() if pick is None else _prices(criteria, pick)),
+        today,
+        tuple(sentence for better, sentence in beside if better),
+        tuple(sentence for better, sentence in beside if not better),
         tuple(Finding(each.subject, _finding(each)) for each in criteria),
         tuple(
             Finding(each.subject, _spread(each))
@@ -279,27 +316,38 @@ def _kept_out(others: Sequence[Criterion]) -> Iterable[Finding]:
         yield Finding(subject, f"{listed(names)} {verb(names, 'is', 'are')} distorted: {why}.")
 
 
-def _prices(criteria: Sequence[Criterion], pick: str) -> list[str]:
-    """What the pick loses by each criterion, beside the best mean."""
-    found: list[tuple[float, str]] = []
+def _beside(criteria: Sequence[Criterion], pick: str, today: str | None) -> list[tuple[bool, str]]:
+    """Whether the pick is better, and by how much, than today's queue, or than the best mean.
+
+    The largest differences come first. Those that a user would not notice are left out, and so is
+    an advantage that may be chance.
+    """
+    found: list[tuple[float, bool, str]] = []
     for each in criteria:
-        best = each.best[0]
-        if pick == best:
+        other = each.best[0] if today is None else today
+        if pick == other or other not in each.intervals:
             continue
         if pick not in each.intervals:
-            found.append((float("inf"), f"{each.name}: nothing could be measured under {pick}"))
+            found.append((math.inf, False, f"{each.name}: nothing was measured under {pick}"))
             continue
-        own, other = each.intervals[pick].mean, each.intervals[best].mean
-        if not each.measure.difference_matters(own, other):
+        own, before = each.intervals[pick].mean, each.intervals[other].mean
+        difference = each.difference(pick, other)
+        if difference is None or not each.measure.difference_matters(own, before):
             continue
-        difference = each.difference(pick, best)
-        if difference is None:
+        better = (own > before) == each.measure.higher_is_better
+        beside = "today" if today is not None else f"under {other}"
+        if difference.half_width is None or difference.excludes_zero:
+            way = "lower" if own < before else "higher"
+            sentence = f"{each.name} {amount(difference, each)} {way} than {beside}"
+        elif better:
             continue
-        way = "lower" if own < other else "higher"
-        chance = f", but the two {Beside.OPEN.value}" if pick in each.best else ""
-        sentence = f"{each.name} {amount(difference, each)} {way} than under {best}{chance}"
-        found.append((abs(own - other) / (abs(other) or 1.0), sentence))
-    return [sentence for _, sentence in sorted(found, key=lambda each: -each[0])]
+        else:
+            sentence = (
+                f"{each.name} {between(difference, each)} than {beside}: these runs cannot tell"
+            )
+        found.append((abs(own - before) / (abs(before) or 1.0), better, sentence))
+    found.sort(key=lambda each: -each[0])
+    return [(better, sentence) for _, better, sentence in found]
 
 
 def _notes(replications: int, level: float) -> Iterable[str]:

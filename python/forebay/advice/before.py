@@ -9,7 +9,7 @@ from forebay.advice.hints import Change, Discipline, Hint, apply, hints_before
 from forebay.advice.network import at, network_of, queue_on
 from forebay.advice.toml import inline
 from forebay.comparison import Variant
-from forebay.scenario import Scenario, labelled
+from forebay.scenario import TODAY, Scenario, labelled, resolved_link
 
 
 def hints_of_variants(variants: Sequence[Variant], link: str) -> tuple[Hint, ...]:
@@ -17,7 +17,9 @@ def hints_of_variants(variants: Sequence[Variant], link: str) -> tuple[Hint, ...
     disciplines = [
         Discipline(each.label, each.queue, queue_on(each.scenario, link)) for each in variants
     ]
-    return hints_before(network_of(variants[0].scenario, link), disciplines)
+    found = hints_before(network_of(variants[0].scenario, link), disciplines)
+    path = resolved_link(variants[0].scenario, link)["queue_path"]
+    return tuple(_at_link(hint, path, TODAY) for hint in found)
 
 
 def hints_of_links(scenario: Scenario) -> tuple[Hint, ...]:
@@ -30,12 +32,17 @@ def hints_of_links(scenario: Scenario) -> tuple[Hint, ...]:
         name, path = link["name"], link["queue_path"]
         discipline = Discipline(f"the queue of {name}", at(bare.document, path), link["queue"])
         for hint in hints_before(network_of(bare, name), [discipline]):
-            changes = tuple(
-                Change(f"{path}.{each.path}", each.value) if each.discipline else each
-                for each in hint.changes
-            )
-            found[hint.kind, hint.text] = replace(hint, changes=changes)
+            found[hint.kind, hint.text] = _at_link(hint, path, discipline.label)
     return tuple(found.values())
+
+
+def _at_link(hint: Hint, path: str, label: str) -> Hint:
+    """The hint with the changes of a discipline as those of the link's own queue at `path`."""
+    changes = tuple(
+        Change(f"{path}.{each.path}", each.value) if each.discipline == label else each
+        for each in hint.changes
+    )
+    return replace(hint, changes=changes)
 
 
 def fixed(scenario: Scenario, hints: Iterable[Hint]) -> tuple[Scenario, list[str]]:

@@ -10,7 +10,7 @@ from forebay import _engine
 from forebay._engine import ScenarioError
 from forebay._plugins import is_python
 from forebay.advice.hints import Discipline
-from forebay.advice.network import Entry, Network, network_of, number, rate
+from forebay.advice.network import Entry, Network, network_of, number, other_direction, rate
 from forebay.advice.seen import disciplines_of
 from forebay.advice.toml import inline
 from forebay.scenario import Scenario
@@ -41,7 +41,6 @@ def configuration(comparison: Comparison, label: str) -> str:
     tables = _links(variant.scenario)
     own = tables.get(comparison.link, {})
     name = comparison.link
-    other = name.removesuffix("-reverse") if name.endswith("-reverse") else f"{name}-reverse"
     whole = "the link's" if network.constant else "the lowest that the link has"
     lines = [
         f"# {label} on {name} of {comparison.scenario.name}.",
@@ -52,10 +51,11 @@ def configuration(comparison: Comparison, label: str) -> str:
         "[link]",
         *_direction(own, network, variant.queue),
     ]
-    back = tables.get(other, {})
+    back = tables.get(other_direction(name), {})
     if back.get("queue") and isinstance(back["rate"], str):
         bps = number(back["rate"]) or 0.0
-        lines += ["", "[link.reverse]", *_fields(back, bps, back["queue"])]
+        queue = variant.queue if comparison.everywhere else back["queue"]
+        lines += ["", "[link.reverse]", *_fields(back, bps, queue)]
     lines += [
         "",
         "# The interfaces of this machine, to either side of the gate.",

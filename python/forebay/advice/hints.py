@@ -11,7 +11,8 @@ from typing import Any
 from forebay.advice.network import Entry, Network, bytes_of, number
 from forebay.advice.toml import inline
 from forebay.advice.words import listed, verb
-from forebay.scenario import Scenario, lookup
+from forebay.comparison import BY_TAIL_DROP
+from forebay.scenario import TODAY, Scenario, lookup
 
 FEWEST_ROUND_TRIPS = 100
 """Round trips that measuring should last."""
@@ -23,7 +24,6 @@ PIE_RTT_S = 0.2
 """Round trip above which PIE's time between updates costs throughput."""
 PIE_UPDATE = 0.15
 """Time between updates, of a round trip: the default at 100 ms (measured: docs/advice.md)."""
-BY_TAIL_DROP = ("fifo", "prio", "drr", "wrr", "ncq", "tail-drop", "shared-tail-drop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +287,9 @@ def _long_buffers(network: Network, disciplines: Sequence[Discipline]) -> Iterab
     changes = []
     enough_s = max(0.1, network.rtt_s)
     packets = math.ceil(network.highest_bps * enough_s / 8 / network.mtu_bytes)
-    for each in disciplines:
+    # Beside today's queue, a long one in the list is there to be compared.
+    today = [each for each in disciplines if each.label == TODAY]
+    for each in today or disciplines:
         if each.kind not in BY_TAIL_DROP:
             continue
         path, limit = each.field("limit")
@@ -297,9 +299,13 @@ def _long_buffers(network: Network, disciplines: Sequence[Discipline]) -> Iterab
         seconds = 8 * room / network.rate_bps
         if seconds > max(LONG_BUFFER_S, 2 * network.rtt_s):
             long[each.label] = seconds
-            changes.append(Change(path, f"{max(10, packets)}p", each.label))
+            # Today's queue is what it is; the scenario is not to hide it.
+            if not today:
+                changes.append(Change(path, f"{max(10, packets)}p", each.label))
     if long:
-        shown = listed([f"{label} holds {seconds:.2g} s" for label, seconds in long.items()])
+        names = {label: "today's queue" if label == TODAY else label for label in long}
+        shown = listed([f"{names[label]} holds {seconds:.2g} s" for label, seconds in long.items()])
+        shown = f"{shown[0].upper()}{shown[1:]}" if today else shown
         rate = "rate" if network.constant else "lowest rate"
         yield Hint(
             "buffer-of-seconds",

@@ -96,6 +96,11 @@ def network_of(scenario: Scenario, link: str) -> Network:
     )
 
 
+def other_direction(link: str) -> str:
+    """What results call the other direction of a link."""
+    return link.removesuffix("-reverse") if link.endswith("-reverse") else f"{link}-reverse"
+
+
 def at(effective: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     """The table of a link by its path; empty if there is none."""
     found = lookup(dict(effective), path)

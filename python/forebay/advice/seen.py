@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from forebay.advice.criteria import class_of, measured, samples_of
 from forebay.advice.hints import Change, Discipline, Hint, duration, hints_before
-from forebay.advice.network import Network, queue_on, rate
-from forebay.advice.words import listed, verb
+from forebay.advice.network import Network, other_direction, queue_on, rate
+from forebay.advice.words import listed, queue_in_words, verb
+from forebay.comparison import written_queue
 from forebay.measures import COMPLETION, LOSS, QUEUE_DELAY, VIDEO_QUALITY
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def hints_after(comparison: Comparison, network: Network) -> tuple[Hint, ...]:
     return (
         *hints_before(network, disciplines_of(comparison)),
         *_never_full(comparison, network),
+        *_reverse_full(comparison),
         *_overload(comparison, network),
         *_rare(comparison, network),
     )
@@ -97,6 +99,26 @@ def _fuller(comparison: Comparison) -> tuple[str, float] | None:
 
     found = max(((used(name), name) for name in sorted(beside)), default=(0.0, ""))
     return (found[1], found[0]) if found[0] >= CONGESTED else None
+
+
+def _reverse_full(comparison: Comparison) -> Iterable[Hint]:
+    """A queue in the other direction, which no discipline of the comparison was given."""
+    name = other_direction(comparison.link)
+    summaries = [run.result.summary for run in comparison.runs]
+    if comparison.everywhere or not all(name in each["queues"] for each in summaries):
+        return
+    used = _mean([each["links"][name]["utilization"] for each in summaries])
+    wait = _mean([each["queues"][name][QUEUE_DELAY.key] for each in summaries])
+    if used < CONGESTED or wait < QUEUE_DELAY.matters_at_least:
+        return
+    queue = queue_in_words(written_queue(comparison.scenario, name))
+    yield Hint(
+        "reverse-full",
+        f"The other direction, {name}, is full, too: {100 * used:.0f} % of it was used. Packets, "
+        f"among them requests and acknowledgments, waited {wait:.0f} ms in its queue ({queue}). "
+        f"Compare both directions with --link '*', or the other one with --link {name}.",
+        before=False,
+    )
 
 
 def _overload(comparison: Comparison, network: Network) -> Iterable[Hint]:

@@ -25,10 +25,14 @@ _SHOWN = 6
 
 def print_advice(console: Console, advice: Advice) -> None:
     """Print what to do, why, at which price, and what to change before trusting it."""
-    console.print(f"\n[bold]{escape(advice.headline)}[/bold] {escape(advice.why)}")
-    if advice.price:
-        console.print("Its price:")
-        print_items(console, advice.price)
+    console.print()
+    if advice.today is not None:
+        console.print(f"Today: {escape(advice.today)}", highlight=False)
+    console.print(f"[bold]{escape(advice.headline)}[/bold] {escape(advice.why)}")
+    for title, items in (("Its benefit:", advice.benefit), ("Its price:", advice.price)):
+        if items:
+            console.print(title)
+            print_items(console, items)
     if advice.pick is None and advice.others:
         console.print("What differs without deciding:")
         print_items(console, [str(each) for each in advice.others[:_SHOWN]])
@@ -38,7 +42,7 @@ def print_advice(console: Console, advice: Advice) -> None:
     console.print(escape(advice.judged), style="dim")
     if advice.hints:
         more = " (--fix compares with these changes)" if any_change(advice) else ""
-        console.print(f"\n[bold]Before you trust it[/bold]{more}")
+        console.print(f"\n[bold]Before you trust these numbers[/bold]{more}")
         print_hints(console, advice.hints)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from forebay.advice.criteria import Criterion
+from forebay.advice.toml import inline
 from forebay.measures import ABSENT, LOSS, MOS, Measure, largest, shown_in, text
 from forebay.stats import Interval
 
@@ -31,6 +33,25 @@ def least_noticed(criterion: Criterion) -> str:
     measure = criterion.measure
     limit = measure.least_noticed(criterion.intervals[criterion.best[0]].mean)
     return amount(Interval(limit, None, 1), criterion)
+
+
+def between(difference: Interval, criterion: Criterion) -> str:
+    """The ends of a difference whose sign is not known."""
+    shown = shown_in(criterion.measure, largest(criterion.intervals.values()))
+    half = difference.half_width or 0.0
+    low, high = (
+        text(Interval(abs(difference.mean + end), None, difference.samples), shown)
+        for end in (-half, half)
+    )
+    return f"from {low} lower to {high}{unit(shown)} higher"
+
+
+def queue_in_words(queue: Mapping[str, Any]) -> str:
+    """A queue as one writes it, its kind first: `fifo, limit = "300p"`."""
+    table = dict(queue)
+    kind = table.pop("kind", None)
+    parameters = inline(table)[2:-2] if table else ""
+    return ", ".join(each for each in (kind, parameters) if each)
 
 
 def listed(names: Sequence[str], word: str = "and") -> str:

@@ -37,7 +37,7 @@ def stage(
         "nodes": _nodes(links),
         "links": [_link(link, watched) for link in links],
         "classes": [{"id": place, "name": name} for place, name in enumerate(shown["classes"])],
-        "flows": _flows(whole, shown),
+        "flows": _flows(whole, shown, watched),
         "traffic": _traffic(first, whole, shown["classes"]),
         "lanes": [
             _lane(number, lane, path, queue)
@@ -93,7 +93,7 @@ def _link_fields(links: Sequence[Table], watched: str | None) -> list[Table]:
     return [field for link in forward for field in fields.of_link(link)]
 
 
-def _flows(resolved: Table, shown: Table) -> list[Table]:
+def _flows(resolved: Table, shown: Table, watched: str | None) -> list[Table]:
     rows = shown["flows"]
     flows: list[Table] = []
     for place, row in enumerate(rows):
@@ -108,6 +108,7 @@ def _flows(resolved: Table, shown: Table) -> list[Table]:
                 "class_id": row["class"],
                 "flows": row["flows"],
                 "transport": entry["transport"],
+                "watched": watched in entry["links"],
             }
         )
     return flows

@@ -16,11 +16,12 @@ from itertools import cycle
 from typing import Any, NamedTuple
 
 from forebay._engine import ScenarioError
+from forebay.comparison import contrast
 from forebay.explore import describe, fields, joining, protocol, stories
 from forebay.explore.inbox import Asked, Inbox
 from forebay.explore.lane import Ended, Entry, Lane, in_words, recorded_at
 from forebay.explore.pace import Pace
-from forebay.scenario import Queue, Scenario, labelled, nanoseconds
+from forebay.scenario import TODAY, Queue, Scenario, labelled, nanoseconds
 
 POINTS = 3000
 """Points of the series that a run has, at most."""
@@ -66,10 +67,12 @@ class Stage:
     ) -> None:
         """The stage at the beginning of a scenario.
 
-        The disciplines are those that the scenario compares unless `queues` are given, and the link
-        is the compared one. If it `plays`, it begins when the first tab has come.
+        Unless `queues` are given, the link's own queue is beside one that the scenario compares;
+        the link is the compared one. If it `plays`, it begins when the first tab has come;
+        otherwise also the first story waits until somebody lets it play.
         """
         self._begins = plays
+        self._waits = not plays
         self._inbox = Inbox()
         self._ends = threading.Event()
         self._clients: list[Client] = []
@@ -291,6 +294,8 @@ class Stage:
         self.tell_all(self._description())
 
     def _obey(self, client: Client, command: protocol.Command) -> None:
+        # Of a story that a page opens with, Space is to begin the first step.
+        waits, self._waits = self._waits, False
         match command:
             case protocol.Plain(type="play"):
                 self._pause_at = None
@@ -328,7 +333,7 @@ class Stage:
             case protocol.Ask(lane=lane, id=number):
                 self._tell_story(client, lane, number)
             case protocol.Story(name=name, step=step):
-                self._go_to_step(name, step)
+                self._go_to_step(name, step, plays=not waits)
             case _:
                 raise ValueError(f'the stage does not know "{command.type}"')
 
@@ -448,7 +453,7 @@ class Stage:
             found = {"id": packet, "steps": [], **gone}
         client.tell(json.dumps({"type": "story_of", "lane": number, **found}))
 
-    def _go_to_step(self, name: str, number: int) -> None:
+    def _go_to_step(self, name: str, number: int, *, plays: bool) -> None:
         story = stories.load(name)
         if number >= len(story.step):
             raise ValueError(f'story "{name}" has {len(story.step)} steps')
@@ -458,7 +463,8 @@ class Stage:
         self._story = {"name": name, "step": number}
         self._speed, self._pause_at = step.speed, step.until_ns
         self._describe()
-        self._play()
+        if plays:
+            self._play()
 
 
 class _Recorded(NamedTuple):
@@ -510,15 +516,9 @@ def _watched(scenario: Scenario, link: str | None) -> str | None:
         return str(links[0])
 
 
-def _usual(scenario: Scenario, watched: str | None) -> list[Queue]:
-    """The first two disciplines that a scenario compares, or the queue that it has."""
-    compared = (scenario.document.get("compare") or {}).get("disciplines") or []
-    if compared:
-        return list(compared[:2])
-    for link in scenario.resolved()["links"]:
-        if link["name"] == watched and link["queue"] is not None:
-            return [link["queue"]]
-    return ["fifo"]
+def _usual(scenario: Scenario, watched: str | None) -> Sequence[Queue]:
+    """Today's queue of the watched link beside a contrast."""
+    return [] if watched is None else contrast(scenario, watched)
 
 
 def _bases(
@@ -531,6 +531,9 @@ def _bases(
     known = dict(labelled(each) for each in compared)
     bases: list[tuple[str, Scenario]] = []
     for chosen in queues:
+        if chosen == TODAY:
+            bases.append((TODAY, scenario.bare()))
+            continue
         if isinstance(chosen, str) and chosen in known:
             label, table = chosen, known[chosen]
         else:

@@ -20,7 +20,7 @@ from forebay.report import page
 from forebay.report.chart import CONFIG
 from forebay.report.layers import Spec, view
 from forebay.report.looks import Looks, looks
-from forebay.report.page import Group, Md, Page
+from forebay.report.page import Group, Md, Page, Section
 from forebay.report.panel import Map
 
 _MARKDOWN = (
@@ -47,7 +47,10 @@ def render(shown: Page) -> str:
         "panels": charts.add,
         "paragraphs": _paragraphs,
     }
-    environment.tests["group"] = lambda row: isinstance(row, Group)
+    environment.tests |= {
+        "group": lambda row: isinstance(row, Group),
+        "section": lambda block: isinstance(block, Section),
+    }
     text = environment.get_template("template.html").render(
         page=shown,
         labels=list(shown.labels),

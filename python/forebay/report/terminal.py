@@ -11,7 +11,8 @@ from rich.text import Text
 
 from forebay.report.page import Cell, Group, Row, Table
 
-_GAP = 1
+_GAP = 2
+"""Columns of text between two columns: the padding of one, and the rule's."""
 _ABSENT = "–"
 
 
@@ -22,7 +23,7 @@ def print_table(console: Console, table: Table) -> None:
     columns = list(zip(table.columns, *texts, strict=True))
     widths = [max(map(len, column)) for column in columns]
     first = max([widths[0] + bool(groups), *map(len, groups)])
-    pages = _pages(widths[1:], console.width - first - _GAP)
+    pages = _pages(widths[1:], console.width - first)
     for number, page in enumerate(pages):
         if number:
             console.print()
@@ -31,7 +32,7 @@ def print_table(console: Console, table: Table) -> None:
 
 def _drawn(table: Table, page: Sequence[int], first: int) -> Drawn:
     """The first column and some others."""
-    drawn = Drawn(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP, 0, 0))
+    drawn = Drawn(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     drawn.add_column(Text(table.columns[0]), min_width=first, overflow="fold")
     for at in page:
         drawn.add_column(Text(table.columns[at]), justify="right", overflow="fold")

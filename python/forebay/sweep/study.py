@@ -404,7 +404,7 @@ def _scenario(given: str | dict[str, Any], name: str, base: Path) -> Scenario:
 
 def _disciplines(table: StudyTable, name: str) -> tuple[tuple[str, dict[str, Any] | None], ...]:
     if table.disciplines is None:
-        return (("as written", None),)
+        return ((scenario.TODAY, None),)
     found: dict[str, dict[str, Any] | None] = {}
     for at, entry in enumerate(table.disciplines):
         label, queue = labelled(entry)

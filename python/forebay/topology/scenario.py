@@ -87,7 +87,7 @@ def scenario_of(network: Network, choices: Choices, notes: Notes) -> Scenario:
     document["compare"] = {
         "link": "*",
         "replications": 3,
-        "disciplines": ["as written", "fifo"],
+        "disciplines": ["today", "fifo"],
     }
     if positions := _positions(network, linked):
         document["positions"] = positions

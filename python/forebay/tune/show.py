@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from forebay.report.page import Cell, Row, Table
 from forebay.report.panel import Panel, Series
 from forebay.report.table import number
 from forebay.report.terminal import print_table
+from forebay.scenario import TODAY
 from forebay.stats import Interval
 from forebay.tune.goal import Bound
 from forebay.tune.search import Outcome, Tried, mean_of
@@ -61,6 +62,9 @@ def print_outcome(
         console.print(f"\n[bold]Best: {escape(best.label)}[/bold] (*), which was not tuned.")
     if outcome.equals:
         console.print(f"Those marked = {Beside.OPEN.value}.")
+    console.print(
+        "".join(f"Beside today: {escape(each)}.\n" for each in _beside_today(outcome)), end=""
+    )
     if tuned is None:
         console.print("No candidate surely keeps every bound.")
         return
@@ -80,15 +84,39 @@ def print_outcome(
 
 def _behind(outcome: Outcome) -> str:
     """How far the best candidate is behind what was not tuned."""
-    key, best, tuned = outcome.plan.goal.key, outcome.best, outcome.tuned
-    assert best is not None and best.estimate is not None
-    assert tuned is not None and tuned.estimate is not None
-    difference = stats.paired_difference(tuned.estimate.samples[key], best.estimate.samples[key])
+    best, tuned = outcome.best, outcome.tuned
+    assert best is not None and tuned is not None
+    difference = _difference(tuned, best, outcome.plan.goal.key)
     assert difference is not None
+    return f"is {_apart(outcome, outcome.plan.goal.key, difference)} {best.label}"
+
+
+def _beside_today(outcome: Outcome) -> Iterator[str]:
+    """How far the best is from the scenario as it is written, by each measure of the goal."""
+    today = next((each for each in outcome.beside if each.label == TODAY), None)
+    if today is None or outcome.best in (None, today):
+        return
+    for key in outcome.plan.goal.keys:
+        difference = _difference(outcome.best, today, key)
+        if difference is None:
+            continue
+        if difference.excludes_zero:
+            yield f"{_short(key)} is {_apart(outcome, key, difference)} it"
+        else:
+            yield f"{_short(key)} cannot be distinguished from it"
+
+
+def _difference(first: Tried | None, second: Tried, key: str) -> Interval | None:
+    assert first is not None and first.estimate is not None and second.estimate is not None
+    return stats.paired_difference(first.estimate.samples[key], second.estimate.samples[key])
+
+
+def _apart(outcome: Outcome, key: str, difference: Interval) -> str:
+    """The size of a difference and its direction."""
     scale = _scale(outcome, key)
     size = replace(difference, mean=abs(difference.mean))
     way = "below" if difference.mean < 0 else "above"
-    return f"is {_number(size, scale)} {scale.unit} {way} {best.label}".replace("  ", " ")
+    return f"{_number(size, scale)} {scale.unit} {way}".replace("  ", " ")
 
 
 def _table(outcome: Outcome) -> Table:

@@ -10,15 +10,13 @@ from typing import Any
 from forebay import _disk
 from forebay._engine import ScenarioError
 from forebay._runs import Progress
-from forebay.scenario import Scenario, labelled
+from forebay.comparison import beside_today
+from forebay.scenario import TODAY, Scenario, labelled
 from forebay.tune import show
 from forebay.tune.goal import read_goal
 from forebay.tune.runs import Runs
 from forebay.tune.search import Outcome, Tuning, search
 from forebay.tune.space import Parameter, check, read_parameter
-
-AS_WRITTEN = "as written"
-"""What the scenario's own queue is called."""
 
 
 def tune(
@@ -89,12 +87,14 @@ def tune(
     name = baseline if baseline is not None else compare.get("baseline")
     base = scenario.bare()
     where = link if link is not None else _link(scenario, listed or queue or name)
-    beside: list[tuple[str, dict[str, Any] | None]] = [
-        each for each in listed.items() if each[0] != name
-    ]
+    beside: list[tuple[str, dict[str, Any] | None]] = [(TODAY, None)]
+    if listed:
+        lanes = beside_today(scenario, where)
+        beside += [
+            labelled(each) for label, each in lanes.items() if each != TODAY and label != name
+        ]
     if queue is None:
         _check_paths(base, found)
-        beside.insert(0, (AS_WRITTEN, None))
     plan = Tuning(
         base,
         where,

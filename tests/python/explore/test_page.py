@@ -66,7 +66,7 @@ def test_series_are_chosen_and_have_values(tab: Tab) -> None:
     sections = tab.page.locator("#charts .measure")
     tab.show_series()
     expect(sections).to_have_count(6)
-    names = ["queue", "delay", "throughput", "drops", "cwnd", "variables"]
+    names = ["delay", "queue", "throughput", "drops", "cwnd", "variables"]
     assert [each.get_attribute("data-name") for each in sections.all()] == names
     tab.wait(
         "() => /fifo\\s*\\d/.test(document.querySelector('.measure[data-name=queue]').innerText)"
@@ -133,10 +133,10 @@ def test_traffic_joins_bursts_and_leaves(tab: Tab) -> None:
     tab.show_changes()
     tab.page.locator("#joiner").select_option("A constant stream of 2 Mbit/s")
     tab.click("#join")
-    expect(tab.page.locator("#legend [role=listitem]")).to_have_count(3)
+    expect(tab.page.locator("#legend [role=listitem]")).to_have_count(4)
     tab.page.locator("#burst-packets").fill("50")
     tab.click("#burst")
-    expect(tab.page.locator("#legend [role=listitem]")).to_have_count(4)
+    expect(tab.page.locator("#legend [role=listitem]")).to_have_count(5)
     upload = tab.page.get_by_role("button", name="upload leaves", exact=True)
     upload.click()
     expect(upload).to_be_disabled()
@@ -273,3 +273,18 @@ def test_light_and_dark(tab: Tab, scheme: str) -> None:
     assert (tab.page.evaluate(brightness) > 128) != light, "it is forgotten"
     tab.click("#theme")
     assert (tab.page.evaluate(brightness) > 128) == light
+
+
+def test_words_stay_whole_and_the_delay_is_in_sight(tab: Tab) -> None:
+    tab.seek(3)
+    broken = """() => [...document.querySelectorAll(".now dt")]
+        .filter(each => each.scrollWidth > each.clientWidth).length"""
+    for width, height in ((390, 844), (768, 1024), (1280, 900), (1920, 1080)):
+        tab.page.set_viewport_size({"width": width, "height": height})
+        assert tab.page.evaluate(broken) == 0, width
+        if (width, height) == (1280, 900):
+            box = tab.page.locator(".measure[data-name=delay] .chart").first.bounding_box()
+            assert box is not None and box["y"] + box["height"] <= height
+    tab.page.set_viewport_size({"width": 1280, "height": 900})
+    tab.show_changes()
+    assert tab.page.evaluate(broken) == 0

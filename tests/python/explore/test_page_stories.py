@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from explore.browser import FASTEST, Server, Tab
+from explore.browser import FASTEST, Server, Tab, serving
 from forebay.explore import stories
 
 
@@ -69,3 +70,17 @@ def test_a_step_can_be_linked_to(teller: Tab, told: Server) -> None:
     teller.page.get_by_role("button", name="Leave the story").click()
     expect(teller.page.locator("#story")).to_be_hidden()
     assert teller.page.evaluate("location.hash") == ""
+
+
+def test_space_begins_the_story_that_a_page_opens_with(chromium: Browser, tmp_path: Path) -> None:
+    with serving(tmp_path, "--story", "bufferbloat") as server:
+        context = chromium.new_context(viewport={"width": 390, "height": 844})
+        tab = Tab(context.new_page())
+        tab.open(server.address)
+        arrived(tab, "bufferbloat", 1)
+        expect(tab.page.locator("#play")).to_have_attribute("aria-label", "Play")
+        story, picture = (tab.page.locator(each).bounding_box() for each in ("#story", "#lanes"))
+        assert story is not None and picture is not None and story["y"] < picture["y"]
+        tab.press("Space")
+        expect(tab.page.locator("#play")).to_have_attribute("aria-label", "Pause")
+        context.close()

@@ -186,7 +186,7 @@ def test_what_does_not_come_from_the_page_is_refused(server: Server) -> None:
 
 
 def test_a_scenario_is_played_in_step(page: Page) -> None:
-    assert [lane["label"] for lane in page.stage["lanes"]] == ["fifo", "codel"]
+    assert [lane["label"] for lane in page.stage["lanes"]] == ["today", "codel"]
     assert page.stage["watched"] == "bottleneck" and page.now == 0
     assert [flow["name"] for flow in page.stage["flows"]] == ["bulk 1", "bulk 2", "calls"]
     page.send("speed", factor=20).send("play")
@@ -408,7 +408,7 @@ def test_lanes_are_compared_and_reported(page: Page, server: Server) -> None:
     page.send("compare", runs=2)
     page.until(lambda: any(each.get("done") == 1.0 for each in page.others), seconds=60)
     found = page.others[-1]
-    assert found["type"] == "compared" and found["lanes"] == ["fifo", "codel"]
+    assert found["type"] == "compared" and found["lanes"] == ["today", "codel"]
     delay = next(each for each in found["rows"] if "Median delay" in each["measure"])
     low, high = (cell["low"] for cell in delay["cells"]), (cell["high"] for cell in delay["cells"])
     assert all(a <= b for a, b in zip(low, high, strict=True))

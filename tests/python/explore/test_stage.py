@@ -181,7 +181,7 @@ def test_a_run_that_cannot_go_on_leaves_the_lanes_as_they_were(
         with monkeypatch.context() as broken:
             broken.setattr(Lane, "advance", fails)
             assert tab.ask("seek", at_ns=1_500_000_000) == ["there is no memory"]
-            assert lanes() == [("fifo", 900_000_000), ("codel", 900_000_000)]
+            assert lanes() == [("today", 900_000_000), ("codel", 900_000_000)]
         assert tab.ask("lanes", queues=["pie"]) == tab.ask("seek", at_ns=1_200_000_000) == []
         with monkeypatch.context() as broken:
             broken.setattr(Lane, "advance", fails)
@@ -339,5 +339,5 @@ def test_a_save_on_a_full_disk_leaves_nothing(
         assert done.wait(60)
     assert sorted(each.name for each in tmp_path.iterdir()) == [
         "small-codel.toml",
-        "small-fifo.toml",
+        "small-today.toml",
     ]

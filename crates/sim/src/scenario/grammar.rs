@@ -94,7 +94,8 @@ link_table! {
             pub from: String,
             /// Node where the link ends; not that of `from`.
             pub to: String,
-            /// Rate, above 0, or how it changes: `{ steps = [["0s", "10Mbit"], ["20s", "2Mbit"]] }`,
+            /// Capacity in bits per second, which the link's overhead uses, too: above 0, such as
+            /// "10Mbit". Or how it changes: `{ steps = [["0s", "10Mbit"], ["20s", "2Mbit"]] }`,
             /// `{ trace = "cellular.trace" }` or `{ draw = ["2Mbit", "10Mbit"], every = "1s" }`. In
             /// steps, "0bit" is an outage.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -374,8 +375,8 @@ pub struct CompareTable {
     /// Runs of each discipline, with seeds that all disciplines share; 2 or more give intervals.
     #[serde(default = "ten")]
     pub replications: u32,
-    /// Disciplines: names of kinds, or queue tables; a table may carry a `label`. "as written"
-    /// leaves every queue as it is.
+    /// Disciplines: names of kinds, alone or with parameters (`"fifo:limit=300p"`), or queue tables;
+    /// a table may carry a `label`. "today" leaves every queue as it is.
     pub disciplines: Vec<Value>,
     /// Discipline beside which gain and system efficiency are given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

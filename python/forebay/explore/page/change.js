@@ -80,7 +80,8 @@ export class ChangePanel {
       select.addEventListener("change", () => this.#send("queue", { queue: select.value, lane: lane.id }));
       const remove = make("button", { type: "button", disabled: lanes.length === 1, "aria-label": `Remove ${lane.label}` }, "Remove");
       remove.addEventListener("click", () => this.#side(lanes.filter(each => each !== lane)));
-      return make("div", { className: "row" }, select, remove);
+      const called = lane.label === lane.kind ? [] : [make("span", {}, lane.label)];
+      return make("div", { className: "row" }, ...called, select, remove);
     });
     const more = this.#kinds("codel", "Discipline to add");
     more.id = "kind-more";

@@ -53,7 +53,7 @@ export class Lanes {
     });
     const values = {};
     const shown = make("dl", { className: "now", id: `state-${lane.id}` });
-    for (const [key, name] of [["waiting", "Waiting"], ["wait", "Longest wait"], ["rate", "Delivered"], ["dropped", "Dropped"]]) {
+    for (const [key, name] of [["waiting", "Waiting"], ["wait", "Longest wait"], ["rate", "Over the link"], ["dropped", "Dropped"]]) {
       values[key] = make("dd", {}, "–");
       shown.append(make("div", {}, make("dt", {}, name), values[key]));
     }
@@ -109,7 +109,8 @@ export class Lanes {
   tell() {
     for (const lane of this.#lanes) {
       const span = Math.max(LATELY_S, 2 * this.#stage.grain_s);
-      const bps = lane.history.mean(point => point.bps.reduce((sum, value) => sum + value, 0), span);
+      const over = this.#stage.flows.filter(flow => flow.watched);
+      const bps = lane.history.mean(point => over.reduce((sum, flow) => sum + (point.bps[flow.id] ?? 0), 0), span);
       const ended = lane.history.length ? lane.history.ended : {};
       const drops = Object.entries(ended).reduce(
         (sum, [reason, values]) => reason === "marked" ? sum : sum + values[values.length - 1], 0);

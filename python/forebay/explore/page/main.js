@@ -87,7 +87,7 @@ function drawLegend() {
   at("legend").replaceChildren(...stage.classes.map(each => {
     const chip = make("span", { className: `chip ${classColour(each.id).slice(2)}` });
     return make("span", { role: "listitem" }, chip, each.name);
-  }));
+  }), make("span", { role: "listitem" }, make("span", { className: "chip rest" }), "further back"));
 }
 
 function showTime() {

@@ -77,6 +77,8 @@ export interface Flow {
   /** How many flows it stands for. */
   flows: number;
   transport: "tcp" | "datagrams";
+  /** Whether its packets (not only acknowledgments) cross the watched link. */
+  watched: boolean;
 }
 
 /** A traffic entry. */

@@ -12,8 +12,8 @@ const SMOOTHED = 50;     // a rate is a mean over this part of the window
 // The measures: how each is called, on its button too, its unit, the curves that a lane has, and
 // how high the axis is at least.
 const MEASURES = {
-  queue: { title: "Queue", button: "Queue", unit: "packets", show: String, least: 4 },
   delay: { title: "Delay by class", button: "Delay", unit: "ms, one way", show: units.milliseconds, curves: delays, least: 1 },
+  queue: { title: "Queue", button: "Queue", unit: "packets", show: String, least: 4 },
   throughput: { title: "Throughput by flow", button: "Throughput", unit: "bit/s", show: units.rate, curves: throughputs, least: 1000 },
   drops: { title: "Drops and marks", button: "Drops", unit: "packets, since the beginning", show: String, curves: drops, least: 4 },
   cwnd: { title: "Congestion window by flow", button: "Windows", unit: "bytes", show: units.size, curves: windows, least: 1000 },

@@ -96,7 +96,7 @@ export class StoryPanel {
         make("ol", {}, ...story.steps.map(link)),
         button(last ? "The end" : "Next", () => this.go(1), "next", last)),
       make("div", { className: "again" },
-        button("Play it again", () => this.again(), "plain"),
+        button("Play it", () => this.again(), "plain"),
         button("Leave the story", () => { this.#now = null; this.#draw(); }, "plain")),
     );
     history.replaceState(null, "", `#story=${story.name}&step=${number + 1}`);
