@@ -49,7 +49,12 @@ def scenario(congestion: str, flows: int, delay: str) -> Scenario:
             "duration": "70s",
             "warmup": "10s",
             "seed": 1,
-            "tcp": {"preset": "linux", "congestion": congestion},
+            # As the hosts of the lab send.
+            "tcp": {
+                "preset": "linux",
+                "congestion": congestion,
+                "stack": {"gso_max_segs": 1},
+            },
             "dumbbell": {
                 "rate": "10Mbit",
                 "delay": delay,

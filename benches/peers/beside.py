@@ -166,9 +166,10 @@ def _linux(documents: Mapping[str, Document]) -> Iterator[Row]:
         case = row["case"]
         pairs = {name: _samples(row["forebay"][name], row["linux"][name]) for name in QUANTITIES}
         flows, round_trip = case["flows"], case["round_trip"]
+        host = ", offload" if case["offload"] else ""
         yield Row(
             f"Linux {results['linux']} in virtual time",
-            f"{case['queue']}, {case['control']}, {_flows(flows)}, {round_trip} ms",
+            f"{case['queue']}, {case['control']}, {_flows(flows)}, {round_trip} ms{host}",
             pairs,
             _window(RATE, round_trip / 1000, pairs["queue"].theirs, flows),
             told(row.get("difference", "")),

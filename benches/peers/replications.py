@@ -32,7 +32,7 @@ SCENARIO: dict[str, Any] = {
     "title": "16 TCP flows share 10 Mbit/s",
     "duration": "600s",
     "warmup": "10s",
-    "tcp": {"preset": "linux"},
+    "tcp": {"preset": "linux", "stack": {"gso_max_segs": 1}},
     "dumbbell": {"rate": "10Mbit", "delay": "20ms", "queue": {"kind": "fifo", "limit": "100p"}},
     "traffic": [{"name": "bulk", "kind": "bulk", "flows": 16, "start": ["0s", "2s"]}],
 }

@@ -123,6 +123,8 @@ def test_what_the_kernel_has_not_is_refused(queue: dict[str, Any], message: str)
     [
         ({"tcp": {"preset": "rfc"}}, 'preset "linux" has'),
         ({"tcp": {"preset": "linux", "congestion": "ledbat"}}, "no 'ledbat'"),
+        ({"tcp": {"preset": "linux", "stack": {"so_sndbuf": "1MB"}}}, "so_sndbuf"),
+        ({"tcp": {"preset": "linux", "stack": {"tick": "1ms"}}}, r"tcp\.stack"),
         ({"traffic": {"kind": "web"}}, r"traffic\[0\].kind"),
         ({"traffic": {"stop": "2s"}}, "stop"),
         ({"link": {"loss": 0.1}}, "dumbbell.loss"),

@@ -156,7 +156,7 @@ def traces(seconds: int) -> list[Trace]:
     """One recorded trace, and one made up of packets of all sizes."""
     tree = {
         "duration": f"{seconds}s",
-        "tcp": {"preset": "linux", "ecn": True},
+        "tcp": {"preset": "linux", "ecn": True, "stack": {"gso_max_segs": 1}},
         "dumbbell": {"rate": "10Mbit", "delay": "20ms", "queue": {"kind": "fifo", "limit": "30p"}},
         "traffic": [{"name": "bulk", "kind": "bulk", "flows": 16, "start": ["0s", "5s"]}],
     }

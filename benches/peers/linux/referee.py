@@ -29,9 +29,6 @@ FIRST_LISTENER = 5001
 SYSCTLS = {
     # Flows do not learn from each other.
     "tcp_no_metrics_save": "1",
-    # As on a machine with 4 GB and more; by default they follow the guest's memory.
-    "tcp_rmem": "4096 131072 6291456",
-    "tcp_wmem": "4096 16384 4194304",
 }
 
 
@@ -87,15 +84,15 @@ def hop_parameters(prefix: str, hop: Hop) -> list[str]:
     ]
 
 
-def network(mtu: int, qdiscs: qdisc.Commands) -> list[str]:
+def network(mtu: int, qdiscs: qdisc.Commands, gso_max_segs: int = 1) -> list[str]:
     """The plan's steps that lay out hosts and router."""
     place = {"sender": "left", "ingress": "router", "egress": "router", "receiver": "right"}
     steps = [f"namespace {name}" for name in dict.fromkeys(place.values())]
     steps += [f"move {device} {name}" for device, name in place.items()]
     for device, name in place.items():
-        # Each segment by itself: one that waits to leave with others (tcp_tso_should_defer) is
-        # nothing that a link which carries packets could show.
-        steps.append(f"run {name} ip link set {device} mtu {mtu} gso_max_segs 1 up")
+        # The kernel divides a buffer before the interface, so the links see packets.
+        link = f"ip link set {device} mtu {mtu} gso_max_segs {gso_max_segs} up"
+        steps.append(f"run {name} {link}")
         steps.append(f"write {name} /proc/sys/net/ipv4/conf/{device}/rp_filter 0")
     steps += [
         "write router /proc/sys/net/ipv4/ip_forward 1",
@@ -112,7 +109,12 @@ def network(mtu: int, qdiscs: qdisc.Commands) -> list[str]:
 def hosts(run: Dumbbell) -> list[str]:
     """The plan's steps that set up TCP and its flows."""
     steps = [f"write - /proc/sys/net/ipv4/tcp_mem {TCP_MEMORY}"]
-    sysctls = SYSCTLS | {"tcp_ecn": "1" if run.ecn else "0"}
+    sysctls = SYSCTLS | {
+        "tcp_ecn": "1" if run.ecn else "0",
+        # As on a machine with 4 GB and more; by default the maxima follow the guest's memory.
+        "tcp_rmem": f"4096 131072 {run.host.rmem_max}",
+        "tcp_wmem": f"4096 16384 {run.host.wmem_max}",
+    }
     for name in ("left", "right"):
         steps += [f"write {name} /proc/sys/net/ipv4/{key} {sysctls[key]}" for key in sysctls]
     # A controller that needs ECN asks for it at both ends.
@@ -172,7 +174,7 @@ def run(
     with machine.folder() as folder:
         until = EPOCH + given.duration + SECOND
         plan = [
-            *network(given.mtu, qdiscs),
+            *network(given.mtu, qdiscs, given.host.gso_max_segs),
             *hosts(given),
             f"record {RESULTS}/records {until}",
         ]

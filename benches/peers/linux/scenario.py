@@ -18,6 +18,8 @@ RATES = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9}
 OVERHEADS = {"none": 0, "ppp": 7, "ethernet": 38}
 FREE = ("congestion", "ecn", "mtu", "hystart", "receive_window", "linux")
 """Fields of a TCP table that may differ from the preset: chosen, or of no account."""
+HOST = ("gso_max_segs", "tcp_wmem_max", "tcp_rmem_max", "so_sndbuf")
+"""Parameters of its stack that may differ."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,15 @@ class Hop:
     rate: int
     delay: int
     overhead: int
+
+
+@dataclass(frozen=True)
+class Host:
+    """How hosts are set up: segments of a buffer, and the memory of sockets in bytes."""
+
+    gso_max_segs: int
+    wmem_max: int
+    rmem_max: int
 
 
 @dataclass(frozen=True)
@@ -52,6 +63,7 @@ class Dumbbell:
     reverse: Hop
     mtu: int
     ecn: bool
+    host: Host
     queue: Mapping[str, Any]
     senders: tuple[Sender, ...]
 
@@ -99,7 +111,7 @@ def dumbbell(tree: Mapping[str, Any], control: str | None = None) -> Dumbbell:
             )
         )
     tcp = [entry["tcp"] for entry in plan["traffic"]]
-    for field in ("ecn", "mtu"):
+    for field in ("ecn", "mtu", "stack"):
         if any(each[field] != tcp[0][field] for each in tcp):
             raise Refused(f"tcp.{field}: one for all flows is wanted")
     return Dumbbell(
@@ -111,6 +123,7 @@ def dumbbell(tree: Mapping[str, Any], control: str | None = None) -> Dumbbell:
         reverse=_hop(back),
         mtu=size(tcp[0]["mtu"]),
         ecn=tcp[0]["ecn"],
+        host=_host(tcp[0]["stack"]),
         queue=forward["queue"],
         senders=tuple(senders),
     )
@@ -135,9 +148,20 @@ def _control(tcp: Mapping[str, Any], path: str) -> str:
         raise Refused(f"{path}.congestion: Linux has no {tcp['congestion']!r}")
     preset = _preset()
     for field, value in tcp.items():
+        if field == "stack":
+            own = {key: part for key, part in value.items() if key not in HOST}
+            value = {**preset[field], **own}
         if field in preset and field not in FREE and value != preset[field]:
             raise Refused(f'{path}.{field}: preset "linux" has {preset[field]!r}, got {value!r}')
     return str(tcp["linux"])
+
+
+def _host(stack: Mapping[str, Any]) -> Host:
+    """What the parameters of the preset's stack are there."""
+    if "so_sndbuf" in stack:
+        raise Refused("tcp.stack.so_sndbuf: the referee's applications ask for none; take it out")
+    wmem, rmem = (size(stack[f"tcp_{name}_max"]) for name in ("wmem", "rmem"))
+    return Host(stack["gso_max_segs"], wmem, rmem)
 
 
 def _preset() -> dict[str, Any]:

@@ -192,6 +192,20 @@ fn tcp_counts_for_every_source_that_transfers() {
 }
 
 #[test]
+fn parameters_of_the_presets_stack_stay_with_the_preset() {
+    let stack = |own: Value| {
+        let mut tree = dumbbell();
+        tree["tcp"] = json!({ "preset": "linux", "stack": { "gso_max_segs": 1 } });
+        tree["traffic"][0]["tcp"] = own;
+        scenario(&tree).effective().unwrap()["traffic"][0]["tcp"]["stack"].clone()
+    };
+    assert_eq!(stack(json!({}))["gso_max_segs"], 1);
+    assert_eq!(stack(json!({ "preset": "linux" }))["gso_max_segs"], 1);
+    assert_eq!(stack(json!({ "preset": "rfc" }))["kind"], "standard");
+    assert_eq!(stack(json!({ "preset": "rfc", "stack": "linux-6.1" }))["gso_max_segs"], 65_535);
+}
+
+#[test]
 fn an_identity_is_of_what_runs() {
     let identity = |tree: &Value| scenario(tree).identity().unwrap();
     let known = identity(&dumbbell());

@@ -348,8 +348,9 @@ mod tests {
         assert_eq!(parse(json!({})).unwrap(), Config::default());
         // Of the stack, too, unless it is another one.
         let table = |value: Value| parse(value).unwrap().stack.table();
-        let linux = json!({"kind": "linux-6.1", "tick": "4ms"});
-        assert_eq!(table(json!({"preset": "linux"})), linux);
+        let linux = table(json!({"preset": "linux"}));
+        assert_eq!((&linux["kind"], &linux["tick"]), (&json!("linux-6.1"), &json!("4ms")));
+        assert_eq!(linux["gso_max_segs"], 65_535);
         assert_eq!(table(json!({"preset": "linux", "stack": "linux-6.1"})), linux);
         let given = json!({"preset": "ns-2", "stack": {"limited_transmit": false}});
         let want = json!({"kind": "ns-2", "tick": "10ms", "limited_transmit": false});

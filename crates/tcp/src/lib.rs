@@ -63,9 +63,9 @@
 //!   variation instead, which gives SRTT + 200 ms or more.
 //! - D8. Windows grow only while they limit the sender (RFC 7661, section 4.3; RFC 9438, section
 //!   4.2), in every preset except those of historical senders.
-//! - D9. Linux's stacks: the timer wheel of 6.1 begins at time 0. There is no segmentation offload,
-//!   so nothing waits for larger segments (`tcp_tso_should_defer`). A send buffer never limits what
-//!   may be sent.
+//! - D9. Linux's stacks: the timer wheel of 6.1 begins at time 0. Receivers do not merge segments
+//!   (GRO), as where each interrupt brings one packet. Nagle's algorithm holds back no segment that
+//!   would leave alone.
 //! - D10. ns-2's clock begins a tick at time 0 (its `boot_time_` is random). A SYN is timed by this
 //!   crate's own estimator. ns-3.18 sends a separate ACK to end the handshake; here the first data
 //!   do this.

@@ -25,13 +25,14 @@ pub(crate) struct Pace {
     burst: u32,
     /// When the next segment may leave.
     pub(crate) until: Time,
-    /// Number of data segments that Linux does not pace yet: those before the tenth.
+    /// Number of data segments that Linux does not pace yet: a buffer is paced that ends with the
+    /// tenth or a later one.
     unpaced: u8,
 }
 
 impl Pace {
     pub(crate) fn new(source: Source, now: Time) -> Self {
-        Pace { source, until: now, unpaced: 9, ..Pace::default() }
+        Pace { source, until: now, unpaced: 10, ..Pace::default() }
     }
 
     /// No segment waits any more.
@@ -73,15 +74,16 @@ impl Pace {
         Some(Rate::from_bps((rate as u64).max(1)))
     }
 
-    /// `payload` bytes leave at `now` from Linux's machine, at `rate` bytes per second
+    /// `payload` bytes in `segments` leave at `now` from Linux's machine, at `rate` bytes per second
     /// (`tcp_update_skb_after_send`). After a segment that left late, the next one follows sooner.
-    pub(crate) fn sent_by_machine(&mut self, now: Time, payload: u32, rate: u64) {
+    pub(crate) fn sent_by_machine(&mut self, now: Time, payload: u32, segments: u32, rate: u64) {
         self.burst = self.burst.saturating_sub(payload);
         let late = now.since(self.until);
         self.until = self.until.max(now);
-        if self.unpaced > 0 {
-            self.unpaced -= 1;
-        } else if let Some(nanos) = (u64::from(payload) * 1_000_000_000).checked_div(rate) {
+        self.unpaced = self.unpaced.saturating_sub(segments.min(255) as u8);
+        if self.unpaced == 0
+            && let Some(nanos) = (u64::from(payload) * 1_000_000_000).checked_div(rate)
+        {
             let span = Duration::from_nanos(nanos);
             self.until += span.saturating_sub(late.min(span / 2));
         }

@@ -213,10 +213,24 @@ fn linux() -> impl Strategy<Value = Config> {
         prop_oneof![Just("linux-2.6.18"), Just("linux-2.6.26")],
     );
     let on = any::<[bool; 4]>();
-    (common(), prop_oneof![2 => new, 1 => old], windows(), on).prop_map(
-        |(common, (congestion, preset), windows, on)| {
+    let segments = prop_oneof![Just(1), 2..6_u32, Just(65_535)];
+    let sndbuf = prop_oneof![Just(None), (2304..100_000_u64).prop_map(Some)];
+    let host = (segments, 4608..100_000_u64, sndbuf);
+    (common(), prop_oneof![2 => new, 1 => old], windows(), on, host).prop_map(
+        |(common, (congestion, preset), windows, on, (segments, wmem, sndbuf))| {
             let new = preset == "linux-6.1";
+            let mut stack = json!({});
+            if new {
+                stack = json!({
+                    "gso_max_segs": segments,
+                    "tcp_wmem_max": format!("{wmem}B"),
+                });
+                if let Some(bytes) = sndbuf {
+                    stack["so_sndbuf"] = format!("{bytes}B").into();
+                }
+            }
             let given = json!({
+                "stack": stack,
                 "preset": preset,
                 "timestamps": on[0] || congestion == "ledbat",
                 "ecn": on[1] || congestion == "dctcp",

@@ -118,7 +118,7 @@ def _commands(topology: Topology, node: str, name: str, plug: Plug) -> list[str]
         if node in (gate.forward["from"], gate.forward["to"]):
             commands += plug(gate, node, name)
             mtu = gate.forward["mtu_bytes"]
-            # Each segment leaves by itself, as in the simulator.
+            # Each segment leaves by itself: gates carry packets.
             words = f"mtu {mtu} txqueuelen 10000 gso_max_segs 1 up"
             commands.append(f"link set dev {gate.device} {words}")
     for at, goal, device in topology.routes():

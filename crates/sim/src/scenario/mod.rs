@@ -383,6 +383,14 @@ impl Traffic {
         let own = Traffic::read_own(entry, registry, base);
         let (table, source, params) = own.map_err(|error| error.within(place))?;
         let mut tcp = defaults.clone();
+        // Parameters of the preset's stack are nothing to another preset.
+        let of_preset =
+            |stack: &Value| stack.as_object().is_some_and(|it| !it.contains_key("kind"));
+        if table.tcp.get("preset").is_some_and(|own| Some(own) != defaults.get("preset"))
+            && tcp.get("stack").is_some_and(of_preset)
+        {
+            tcp.remove("stack");
+        }
         tcp.extend(table.tcp.clone());
         let tcp = TcpConfig::read_valid(&tcp, &registry.controls, &registry.stacks);
         let tcp = tcp.map_err(|error| {

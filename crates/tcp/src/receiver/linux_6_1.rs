@@ -42,19 +42,20 @@ impl Receiver {
         let next = self.next;
         self.rules().on_data_6_1(now, next - len, next);
         self.on_alarm();
-        let pushed = segment.flags.has(Flags::PSH) && len >= u64::from(self.mss);
+        // A small segment counts as pushed (`tcp_measure_rcv_mss`).
+        let pushed = segment.flags.has(Flags::PSH) || len < u64::from(self.mss);
         let full = self.pending >= self.count;
         let mut ack = None;
         if (full && self.rules().keeps_window()) || self.rules().is_quick() || self.at_once {
             ack = Some(self.acknowledge(now));
+        } else {
+            // The timer runs on even if the application's read acknowledges.
+            let before = self.deadline;
+            self.deadline = self.rules().delayed_until(now, before);
         }
         self.on_read_6_1(now);
         if ack.is_none() && self.reading && (full || pushed || self.doubles()) {
             ack = Some(self.acknowledge(now));
-        }
-        if ack.is_none() {
-            let before = self.deadline;
-            self.deadline = self.rules().delayed_until(now, before);
         }
         ack
     }

@@ -1,12 +1,12 @@
 //! A stack that was chosen from a registry.
 
 use super::linux::{self, Acknowledging, Version};
-use super::{Rules, StandardParams};
+use super::{LinuxParams, Rules, StandardParams};
 use crate::chosen::Chosen;
 use crate::congestion::CongestionControl;
 use crate::{ConnectionParams, LossRecovery};
 use forebay_core::config::require;
-use forebay_core::{ConfigError, Duration, Family, Registry};
+use forebay_core::{ConfigError, Family, Registry};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -43,8 +43,8 @@ pub type Make = Arc<dyn Fn(&ConnectionParams) -> Box<dyn Rules> + Send + Sync>;
 pub enum Host {
     /// The standards' rules.
     Standard(StandardParams),
-    /// Those of a version of Linux with this tick of its clock.
-    Linux(Version, Duration),
+    /// Those of a version of Linux.
+    Linux(Version, LinuxParams),
     /// The sender's are made by this; the receiver's are the standards'.
     Rules(Make),
 }
@@ -79,7 +79,7 @@ impl Stack {
     /// When its receivers acknowledge, if not by the standards' rules.
     pub(crate) fn acknowledging(&self, connection: &ConnectionParams) -> Option<Acknowledging> {
         match self.built {
-            Host::Linux(version, tick) => Some(Acknowledging::new(version, tick, connection)),
+            Host::Linux(version, params) => Some(Acknowledging::new(version, &params, connection)),
             _ => None,
         }
     }

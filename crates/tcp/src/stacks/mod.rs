@@ -32,7 +32,7 @@ pub use linux::Version;
 pub(crate) use linux::{Acknowledging, ReceiveBuffer};
 pub use ns2::Ns2Params;
 pub use ns318::Ns318Params;
-pub use own::LinuxParams;
+pub use own::{Linux26Params, LinuxParams};
 pub use rules::{Ack, Flow, Rules};
 pub use standard::{Reduction, RepairOrder, StandardParams, TimeoutRecovery};
 
@@ -103,9 +103,9 @@ impl AnyLaw {
         let mut habits = Habits::default();
         let law = match &stack.built {
             Host::Standard(params) => AnyLaw::Standard(Standard::new(params, site)),
-            Host::Linux(version, tick) => {
+            Host::Linux(version, params) => {
                 habits = version.habits();
-                AnyLaw::Other(Box::new(Machine::new(*version, *tick, site)))
+                AnyLaw::Other(Box::new(Machine::new(*version, params, site)))
             }
             Host::Rules(make) => AnyLaw::Other(Box::new(Ruled::new(make(site.connection), site))),
         };

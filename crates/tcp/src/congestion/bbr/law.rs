@@ -217,9 +217,14 @@ impl Law {
         }
     }
 
+    /// Fewest segments that leave together (`bbr_min_tso_segs`).
+    pub(crate) fn least_burst(&self) -> u32 {
+        if self.pacing_rate < 1_200_000 / 8 { 1 } else { 2 }
+    }
+
     /// Segments that would leave together (`bbr_tso_segs_goal`).
     pub(crate) fn burst(&self) -> u32 {
-        let least = if self.pacing_rate < 1_200_000 / 8 { 1 } else { 2 };
+        let least = self.least_burst();
         // GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER.
         let bytes = (self.pacing_rate >> 10).min(65_536 - 1 - 320);
         ((bytes / self.mss) as u32).clamp(least, 127)

@@ -78,7 +78,7 @@ impl Machine {
     /// The timeout was real (`tcp_enter_frto_loss`): everything that is not SACKed is sent again,
     /// beginning with `segments`.
     fn frto_loss(&mut self, now: Time, segments: u32, mut acked: bool) {
-        for at in 0..self.queue.len() as usize {
+        for at in 0..self.queue.len() {
             let sent = *self.queue.get(at);
             let mut remove = LOST;
             if self.frto_counter == 1 && !acked {

@@ -35,7 +35,7 @@ impl Machine {
 
     /// The window was not used for a timeout (`tcp_cwnd_application_limited`; RFC 2861).
     pub(super) fn unused(&mut self, now: Time, more: bool) {
-        self.used = self.used.max(self.queue.len());
+        self.used = self.used.max(self.queue.out());
         if now.since(self.used_at) < self.estimator.rto || !self.slow_start_after_idle {
             return;
         }

@@ -18,10 +18,11 @@
 //! | `receiver` | delayed and immediate acknowledgments |
 //! | `reported` | SACK blocks: `tcp_sack_new_ofo_skb` |
 //! | `sender` | `tcp_write_xmit`, as the connection asks for it |
-//! | `send_buffer` | where 6.1 sets PSH: `tcp_sendmsg_locked`, `tcp_check_space` |
+//! | `send_buffer` | the memory of 6.1's sender: `tcp_sendmsg_locked`, `tcp_check_space` |
+//! | `segmentation` | segmentation offload of 6.1: `tcp_tso_segs`, `tcp_tso_should_defer` |
 //! | `receive_buffer` | the window of 6.1: `tcp_grow_window`, `tcp_rcv_space_adjust` |
 //!
-//! Left out: memory, segmentation offload, MTU probing, urgent data, Fast Open, and connections
+//! Left out: pressure on the host's memory, MTU probing, urgent data, Fast Open, and connections
 //! without SACK. The smallest round-trip time of the last five minutes is that of the whole
 //! connection.
 
@@ -41,10 +42,12 @@ mod receiver;
 mod reported;
 mod rtt;
 mod sacks;
+mod segmentation;
 mod send_buffer;
 mod sender;
 mod version;
 
+use super::LinuxParams;
 use crate::Segment;
 use crate::connection::Site;
 use crate::pace::{Pace, Source};
@@ -53,13 +56,14 @@ use ack::Ack;
 use clock::Clock;
 use congestion::{Congestion, Cubic, Cwnd};
 use forebay_core::{Duration, Time};
-use queue::{EVER, FIN, LOST, Queue, RETRANS, SACKED, Sent};
+use queue::{EVER, FIN, LOST, PUSH, Queue, RETRANS, SACKED, Sent};
 use rack::Rack;
 use rate::Rates;
 pub(crate) use receive_buffer::ReceiveBuffer;
 pub(super) use receive_buffer::first_window;
 pub(crate) use receiver::Acknowledging;
 use rtt::Estimator;
+use segmentation::Leaving;
 use send_buffer::SendBuffer;
 pub use version::Version;
 
@@ -85,23 +89,32 @@ enum Pending {
     Reordering,
 }
 
-/// The segments to send again.
+/// What may leave before the application writes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Push {
+    /// Everything (`__tcp_push_pending_frames`).
+    #[default]
+    All,
+    /// One buffer, which does not wait for more (`tcp_push_one`).
+    One,
+    /// Nothing.
+    Done,
+}
+
+/// The buffers to send again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Resend {
     #[default]
     Nothing,
-    /// This segment, whatever the window allows.
+    /// The first segment of this buffer, whatever the window allows.
     Forced(usize),
-    /// The same, but it does not count as in flight again (a tail loss probe).
+    /// This buffer, but it does not count as in flight again (a tail loss probe).
     Probe(usize),
     /// Lost segments, as far as the window allows.
     Lost,
     /// New data, and lost segments only if there are none (F-RTO of 6.1).
     NewFirst,
 }
-
-/// A segment to send again: its offset, its payload, and whether the FIN is part of it.
-type Resent = (u64, u32, bool);
 
 /// The sender's half. All offsets are those of the stream.
 #[derive(Debug, Default)]
@@ -175,6 +188,16 @@ pub(crate) struct Machine {
     usage_seq: u64,
     sent_now: u32,
     buffer: Option<SendBuffer>,
+    /// Most segments in a buffer that leaves (`sk_gso_max_segs`).
+    gso_max_segs: u32,
+    /// In bytes per second (`sk_pacing_rate`).
+    pacing_rate: u64,
+    leaving: Leaving,
+    /// The end of the last buffer with a segment that is not full (`snd_sml`).
+    small: u64,
+    push: Push,
+    /// A buffer waits until the window has room for more of it (`is_cwnd_limited`).
+    deferred: bool,
     /// State for BBR.
     rates: Option<Box<Rates>>,
     paced: bool,
@@ -185,9 +208,9 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(version: Version, tick: Duration, site: &Site<'_>) -> Self {
+    pub(super) fn new(version: Version, params: &LinuxParams, site: &Site<'_>) -> Self {
         let (connection, now) = (site.connection, site.now);
-        let clock = Clock { tick };
+        let clock = Clock { tick: params.tick };
         let congestion = Congestion::new(version, clock, site);
         let cubic = matches!(congestion, Congestion::Cubic(_));
         let rates = matches!(congestion, Congestion::Bbr(_)).then(|| Box::new(Rates::new(now)));
@@ -226,7 +249,10 @@ impl Machine {
             deadline: Time::MAX,
             used_at: now,
             last_sent: now,
-            buffer: (!version.is_2_6()).then(|| SendBuffer::new(site)),
+            queue: Queue::new(connection.mss()),
+            buffer: (!version.is_2_6()).then(|| SendBuffer::new(site, params)),
+            gso_max_segs: params.gso_max_segs,
+            pacing_rate: u64::MAX,
             paced: connection.pacing,
             slow_start_after_idle: connection.slow_start_after_idle && rates.is_none(),
             rates,
@@ -252,33 +278,36 @@ impl Machine {
 
     /// An acknowledgment or an expiry of the timer comes.
     fn begin(&mut self, now: Time) {
-        let (in_flight, out) = (self.queue.in_flight(), self.queue.len());
+        let (in_flight, out) = (self.queue.in_flight(), self.queue.out());
         if let Congestion::Foreign(foreign) = &mut self.congestion {
             foreign.begin(now, in_flight, out);
         }
     }
 
-    /// A segment is sent, for the first time or again.
+    /// A buffer is sent, for the first time or again.
     fn tell_sent(&mut self, now: Time, start: u64, len: u32) {
-        let in_flight = self.queue.in_flight();
-        if let Some(foreign) = self.congestion.foreign_mut() {
-            foreign.on_sent(now, start, start + u64::from(len), in_flight);
+        let (in_flight, mss) = (self.queue.in_flight(), self.mss);
+        let Some(foreign) = self.congestion.foreign_mut() else { return };
+        let end = start + u64::from(len);
+        for (before, at) in (start..end.max(start + 1)).step_by(mss as usize).enumerate() {
+            foreign.on_sent(now, at, end.min(at + mss), in_flight + before as u32);
         }
     }
 
-    /// The next segment to send again now. `more` is as in [`Machine::on_ack`]; `held` says that
+    /// The next buffer to send again now. `more` is as in [`Machine::on_ack`]; `held` says that
     /// pacing holds back everything that is not forced.
-    fn next_resend(&mut self, now: Time, more: bool, held: bool) -> Option<Resent> {
+    fn next_resend(&mut self, now: Time, more: bool, held: bool) -> Option<Leaving> {
         match self.resend {
             Resend::Nothing => None,
             Resend::Lost if held => None,
             // Acknowledged before it could go.
-            Resend::Forced(at) | Resend::Probe(at) if at as u32 >= self.queue.len() => {
+            Resend::Forced(at) | Resend::Probe(at) if at >= self.queue.len() => {
                 self.resend = Resend::Nothing;
                 None
             }
             Resend::Forced(at) => {
                 self.resend = Resend::Nothing;
+                self.split(at, 1);
                 Some(self.send_again(now, at))
             }
             Resend::Probe(at) => {
@@ -289,7 +318,7 @@ impl Machine {
                 self.rate_resent(at);
                 self.total_retrans += 1;
                 self.last_sent = now;
-                Some((sent.seq, u32::from(sent.len), sent.has(FIN)))
+                Some(Leaving::again(&sent, 1))
             }
             Resend::Lost => self.resend_lost(now, more),
             Resend::NewFirst => None,
@@ -298,27 +327,28 @@ impl Machine {
 
     /// Lost segments, as far as the window allows. In 2.6's Recovery then those that may be lost, if
     /// there is nothing new to send (`tcp_xmit_retransmit_queue`).
-    fn resend_lost(&mut self, now: Time, more: bool) -> Option<Resent> {
-        let room = self.queue.in_flight() < self.window.cwnd;
+    fn resend_lost(&mut self, now: Time, more: bool) -> Option<Leaving> {
+        let room = self.window.cwnd.saturating_sub(self.queue.in_flight());
         let old = self.version.is_2_6();
         let unsent = self.queue.lost > if old { 0 } else { self.queue.retrans };
         let lost = |sent: &Sent| sent.marks & (LOST | SACKED | RETRANS) == LOST;
-        let mut at = (room && unsent).then(|| self.queue.iter().position(lost)).flatten();
-        if old && at.is_none() && room && self.state == State::Recovery && !more {
+        let mut at = (room > 0 && unsent).then(|| self.queue.iter().position(lost)).flatten();
+        if old && at.is_none() && room > 0 && self.state == State::Recovery && !more {
             at = self.may_be_lost();
         }
         let Some(at) = at else {
             self.resend = Resend::Nothing;
             return None;
         };
+        self.split(at, room.min(self.at_once()));
         let resent = self.send_again(now, at);
         if self.in_reduction() {
-            self.prr_out += 1;
+            self.prr_out += self.queue.segments(self.queue.get(at));
         }
         Some(resent)
     }
 
-    /// The segment at `seq` has left again. The timer restarts if that is the first one.
+    /// The buffer at `seq` has left again. The timer restarts if that is the first one.
     fn on_resent(&mut self, now: Time, seq: u64) {
         if self.resend == Resend::Lost && seq == self.una && self.pending != Pending::Reordering {
             self.set_paced_timer(now, Pending::Timeout, self.estimator.rto);
@@ -330,19 +360,22 @@ impl Machine {
         !self.holds_new && self.queue.in_flight() < self.window.cwnd
     }
 
-    /// A segment of new data was sent: `len` bytes from `next` on, and the FIN.
-    fn on_new(&mut self, now: Time, len: u32, fin: bool) {
+    /// A buffer of new data was sent: `len` bytes from `next` on, with `marks`.
+    fn on_new(&mut self, now: Time, len: u32, marks: u8) {
         let first = self.queue.is_empty();
         if first {
             self.on_restart(now);
         }
         self.tell_sent(now, self.next, len);
-        let marks = if fin { FIN } else { 0 };
         let sent = Sent { seq: self.next, at: now, ahead: 0, len: len as u16, marks };
         self.rate_sent(now);
         self.queue.push(sent);
         self.next = sent.end();
-        self.sent_now += 1;
+        let segments = self.queue.segments(&sent);
+        self.sent_now += segments;
+        if u64::from(len) < u64::from(segments) * self.mss {
+            self.small = self.next;
+        }
         self.last_sent = now;
         if first || self.pending == Pending::Probe {
             self.rearm(now);
@@ -370,10 +403,12 @@ impl Machine {
             }
             return false;
         }
-        let limited = !self.holds_new && self.queue.in_flight() >= self.window.cwnd;
         let in_flight = self.queue.in_flight();
+        let deferred = std::mem::take(&mut self.deferred);
+        let limited = !self.holds_new && (deferred || in_flight >= self.window.cwnd);
+        let sleeps = self.buffer.as_ref().is_some_and(|buffer| buffer.sleeps);
         if let Some(foreign) = self.congestion.foreign_mut()
-            && !(more || limited)
+            && !(more || limited || sleeps)
         {
             foreign.on_idle(in_flight);
         }
@@ -429,16 +464,17 @@ impl Machine {
     }
 
     /// `tcp_retransmit_skb`.
-    fn send_again(&mut self, now: Time, at: usize) -> Resent {
+    fn send_again(&mut self, now: Time, at: usize) -> Leaving {
         let again = *self.queue.get(at);
         self.tell_sent(now, again.seq, u32::from(again.len));
         let sent = self.queue.resend(at, now, self.next, RETRANS);
         self.rate_resent(at);
-        self.total_retrans += 1;
+        let segments = self.queue.segments(&sent);
+        self.total_retrans += segments;
         self.retrans_stamp.get_or_insert(millis(now));
-        self.undo_retrans = self.undo_retrans.max(0) + 1;
+        self.undo_retrans = self.undo_retrans.max(0) + segments as i32;
         self.last_sent = now;
-        (sent.seq, u32::from(sent.len), sent.has(FIN))
+        Leaving::again(&sent, segments)
     }
 
     /// Whether retransmissions were unnecessary: all of them were answered by D-SACKs, or the

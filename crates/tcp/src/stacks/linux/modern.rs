@@ -69,6 +69,7 @@ impl Machine {
             }
             self.used_at = now;
         }
+        self.update_pacing_rate();
     }
 
     /// Tells a control that Linux does not have of an acknowledgment; SND.UNA was `una` before.
@@ -128,10 +129,15 @@ impl Machine {
         sacked_before: u32,
     ) {
         let (mut first, mut last, mut low) = (None, None, None);
-        while let Some(head) = self.queue.front()
-            && head.end() <= self.una
-        {
+        while let Some(head) = self.queue.front() {
             let head = *head;
+            let whole = head.end() <= self.una;
+            // Of a buffer that arrived in part, the segments that did.
+            let segments =
+                if whole { self.queue.segments(&head) } else { self.queue.trim(self.una) };
+            if segments == 0 {
+                break;
+            }
             if head.has(RETRANS | EVER) {
                 ack.retrans_acked = true;
             } else if !head.has(SACKED) {
@@ -141,7 +147,7 @@ impl Machine {
                 ack.original |= head.end() <= self.high_seq;
             }
             if !head.has(SACKED) {
-                ack.delivered += 1;
+                ack.delivered += segments;
                 let early = segment.has_timestamp
                     && segment.tsecr != 0
                     && (segment.tsecr.wrapping_sub(millis(head.at)) as i32) < 0;
@@ -149,11 +155,13 @@ impl Machine {
                     self.rack_advance(now, &head);
                 }
             }
-            self.rate_acknowledged(&head);
+            self.rate_acknowledged(&head, whole);
+            ack.acked += segments;
+            if !whole {
+                break;
+            }
             self.queue.pop();
-            ack.acked += 1;
         }
-        self.queue.trim(self.una);
         self.fack = self.fack.max(self.una);
         ack.reneging = self.queue.front().is_some_and(|head| head.has(SACKED));
         let ago = |from: Time| now.since(from);
@@ -202,7 +210,7 @@ impl Machine {
             open: self.state == State::Open,
             una: self.una,
             next: self.next,
-            pacing_rate: self.pacing_rate(),
+            pacing_rate: self.pacing_rate as f64,
             paced: self.paced,
         };
         if let Congestion::Cubic(cubic) = &mut self.congestion {
@@ -211,11 +219,11 @@ impl Machine {
     }
 
     /// `tcp_update_pacing_rate`, in bytes per second.
-    fn pacing_rate(&self) -> f64 {
-        let ratio = if self.window.cwnd < self.window.ssthresh / 2 { 2.0 } else { 1.2 };
-        let segments = f64::from(self.window.cwnd.max(self.queue.len()));
-        let srtt = self.estimator.srtt().unwrap_or(Duration::from_millis(1));
-        ratio * segments * self.mss as f64 / srtt.as_secs_f64()
+    pub(super) fn update_pacing_rate(&mut self) {
+        let percent = if self.window.cwnd < self.window.ssthresh / 2 { 200 } else { 120 };
+        let segments = u64::from(self.window.cwnd.max(self.queue.out()));
+        let rate = self.mss * 80_000 * percent * segments;
+        self.pacing_rate = rate / self.estimator.eight_srtt_us().max(1);
     }
 
     /// `tcp_is_cwnd_limited`.
@@ -226,14 +234,16 @@ impl Machine {
 
     /// `tcp_cwnd_validate`.
     pub(super) fn validate_6_1(&mut self, now: Time, limited: bool, more: bool) {
-        let out = self.queue.len();
+        let out = self.queue.out();
         if self.una >= self.usage_seq || limited || (!self.limited && out > self.most_out) {
             (self.limited, self.most_out, self.usage_seq) = (limited, out, self.next);
         }
         if self.is_limited_6_1() {
             (self.used, self.used_at) = (0, now);
         } else {
-            self.unused(now, more);
+            // An application that sleeps would send more.
+            let sleeps = self.buffer.as_ref().is_some_and(|buffer| buffer.sleeps);
+            self.unused(now, more || sleeps);
         }
     }
 
@@ -542,7 +552,7 @@ impl Machine {
     pub(super) fn on_timeout_6_1(&mut self, now: Time) {
         let new_recovery = self.state < State::Recovery;
         let head_sacked = self.queue.get(0).has(SACKED);
-        for at in 0..self.queue.len() as usize {
+        for at in 0..self.queue.len() {
             if head_sacked {
                 // The receiver has taken back what it SACKed.
                 self.queue.mark(at, 0, SACKED);

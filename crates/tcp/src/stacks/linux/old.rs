@@ -68,7 +68,7 @@ impl Machine {
             ack.acked += 1;
             self.hint = None;
         }
-        self.queue.trim(self.una);
+        let _ = self.queue.trim(self.una);
         ack.reneging = self.queue.front().is_some_and(|head| head.has(SACKED));
         if ack.acked == 0 {
             return;
@@ -109,7 +109,7 @@ impl Machine {
     }
 
     pub(super) fn validate_2_6(&mut self, now: Time, more: bool) {
-        if self.queue.len() >= self.window.cwnd {
+        if self.queue.out() >= self.window.cwnd {
             (self.used, self.used_at) = (0, now);
         } else {
             self.unused(now, more);
@@ -236,7 +236,7 @@ impl Machine {
             true => self.fack_count,
             false => self.queue.sacked + 1,
         };
-        let out = self.queue.len();
+        let out = self.queue.out();
         let nothing_new = !(more && self.queue.in_flight() < self.window.cwnd);
         self.queue.lost > 0
             || disorder > self.reordering
@@ -274,7 +274,7 @@ impl Machine {
         let all = self.forward || self.is_2_6_18();
         let spared = SACKED | LOST | if self.is_2_6_18() { RETRANS } else { 0 };
         let mut seen = 0;
-        for at in 0..self.queue.len() as usize {
+        for at in 0..self.queue.len() {
             let sent = self.queue.get(at);
             if sent.end() > self.high_seq {
                 break;
@@ -299,7 +299,7 @@ impl Machine {
         self.lose_head(count);
         if (self.forward || self.is_2_6_18()) && self.head_timed_out(now) {
             let spared = SACKED | LOST | if self.is_2_6_18() { RETRANS } else { 0 };
-            for at in 0..self.queue.len() as usize {
+            for at in 0..self.queue.len() {
                 if !self.timed_out(now, at) {
                     break;
                 }
@@ -406,7 +406,7 @@ impl Machine {
         (self.window.cwnd, self.window.count) = (1, 0);
         self.undo_retrans = 0;
         self.undo_marker = if forget { 0 } else { self.una };
-        for at in 0..self.queue.len() as usize {
+        for at in 0..self.queue.len() {
             let sent = *self.queue.get(at);
             if sent.has(RETRANS | EVER) {
                 self.undo_marker = 0;

@@ -32,7 +32,12 @@ impl Rack {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// The smallest of them; 0 before the first.
+    /// The smallest of them.
+    pub(super) fn shortest(&self) -> Option<Duration> {
+        self.least
+    }
+
+    /// The same; 0 before the first.
     pub(super) fn least_rtt(&self) -> Duration {
         self.least.unwrap_or(Duration::ZERO)
     }
@@ -100,7 +105,7 @@ impl Machine {
         }
         let again = if sent.has(LOST) { RETRANS } else { 0 };
         self.queue.mark(at, LOST, again);
-        self.lost += 1;
+        self.lost += self.queue.segments(&sent);
         if let Some(foreign) = self.congestion.foreign_mut() {
             foreign.on_lost(sent.seq, sent.end());
         }
@@ -111,7 +116,7 @@ impl Machine {
     fn detect_loss(&mut self, now: Time) -> Duration {
         let window = self.reordering_window();
         let mut wait = Duration::ZERO;
-        for at in 0..self.queue.len() as usize {
+        for at in 0..self.queue.len() {
             let sent = *self.queue.get(at);
             if sent.has(SACKED) || (sent.has(LOST) && !sent.has(RETRANS)) {
                 continue;
@@ -176,7 +181,7 @@ impl Machine {
         }
         let rto = self.estimator.rto;
         let mut after = match self.estimator.srtt() {
-            Some(srtt) if self.queue.len() == 1 => srtt * 2 + self.estimator.least(),
+            Some(srtt) if self.queue.out() == 1 => srtt * 2 + self.estimator.least(),
             Some(srtt) => srtt * 2 + LEAST,
             None => Duration::from_secs(1),
         };
@@ -200,7 +205,13 @@ impl Machine {
             return;
         }
         // Not counted as a retransmission in flight (`__tcp_retransmit_skb`).
-        self.resend = Resend::Probe(self.queue.len() as usize - 1);
+        let (at, mss) = (self.queue.len() - 1, self.mss);
+        let last = *self.queue.get(at);
+        let before = u64::from(self.queue.segments(&last) - 1) * mss;
+        if before > 0 {
+            self.split_after(at, before);
+        }
+        self.resend = Resend::Probe(self.queue.len() - 1);
         self.probe_sent(now);
     }
 

@@ -10,7 +10,7 @@ use crate::congestion::law::{Law, Repair, Sample, Totals};
 use forebay_core::{Duration, Time};
 use std::collections::VecDeque;
 
-/// The state when a segment was last sent (`tcp_skb_cb.tx`).
+/// The state when a buffer was last sent (`tcp_skb_cb.tx`).
 #[derive(Debug, Clone, Copy)]
 struct Snapshot {
     first_sent: Time,
@@ -33,7 +33,7 @@ struct Told {
 /// State of one connection. Times are whole microseconds.
 #[derive(Debug, Default)]
 pub(super) struct Rates {
-    /// One entry for each segment of the retransmission queue.
+    /// One entry for each buffer of the retransmission queue.
     sent: VecDeque<Snapshot>,
     first_sent: Time,
     delivered_at: Time,
@@ -59,6 +59,11 @@ impl Rates {
             app_limited: self.app_limited > 0,
             told: false,
         }
+    }
+
+    /// The buffer at `at` was divided.
+    pub(super) fn split(&mut self, at: usize) {
+        self.sent.insert(at + 1, self.sent[at]);
     }
 
     /// `tcp_rate_skb_delivered`.
@@ -131,11 +136,14 @@ impl Machine {
         rates.sent[at].told = true;
     }
 
-    /// The first segment was acknowledged.
-    pub(super) fn rate_acknowledged(&mut self, sent: &Sent) {
+    /// The first buffer was acknowledged, or segments of it.
+    pub(super) fn rate_acknowledged(&mut self, sent: &Sent, whole: bool) {
         let Some(rates) = &mut self.rates else { return };
-        if let Some(snapshot) = rates.sent.pop_front() {
+        if let Some(snapshot) = rates.sent.front().copied() {
             rates.deliver(sent, snapshot);
+        }
+        if whole {
+            rates.sent.pop_front();
         }
     }
 
@@ -196,6 +204,7 @@ mod tests {
     use super::*;
     use crate::congestion::{self, CongestionControl};
     use crate::connection::Site;
+    use crate::stacks::LinuxParams;
     use crate::{ConnectionParams, Flags, SackBlock, Segment};
 
     fn at(millis: u64) -> Time {
@@ -211,8 +220,8 @@ mod tests {
         };
         let congestion = &CongestionControl::of::<congestion::Bbr>();
         let site = Site { connection: &connection, congestion, now: at(0) };
-        let mut machine = Machine::new(Version::Linux6_1, Duration::from_millis(1), &site);
-        (0..4).for_each(|millis| machine.on_new(at(millis), 1000, false));
+        let mut machine = Machine::new(Version::Linux6_1, &LinuxParams::default(), &site);
+        (0..4).for_each(|millis| machine.on_new(at(millis), 1000, 0));
         machine
     }
 
@@ -226,7 +235,7 @@ mod tests {
         assert!(rates(&machine).sent.iter().all(|each| each.app_limited));
         let ack = |number| Segment { ack: number, flags: Flags::ACK, ..Segment::default() };
         machine.read(at(20), &ack(1001), false, false, true);
-        machine.on_new(at(20), 1000, false);
+        machine.on_new(at(20), 1000, 0);
         let newest = rates(&machine).sent.back().unwrap();
         // The SYN and a segment were delivered; the window that it ends began at 0.
         assert_eq!((newest.app_limited, newest.delivered), (false, 2));

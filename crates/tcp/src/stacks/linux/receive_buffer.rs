@@ -7,6 +7,7 @@
 //! happens when memory is exhausted (`tcp_prune_queue`), because a window of half the memory leaves
 //! room.
 
+use crate::stacks::LinuxParams;
 use crate::{ConnectionParams, ReceiveWindow};
 use forebay_core::{Duration, Time};
 
@@ -77,13 +78,13 @@ pub(crate) struct ReceiveBuffer {
 }
 
 impl ReceiveBuffer {
-    pub(crate) fn new(connection: &ConnectionParams) -> Self {
+    pub(crate) fn new(connection: &ConnectionParams, params: &LinuxParams) -> Self {
         let mss = connection.mss();
         let (space, most, clamp) = match connection.receive_window {
             ReceiveWindow::Auto => {
                 // One segment is kept back (tcp_init_buffer_space).
                 let space = ReceiveWindow::LINUX_FIRST;
-                (space, ReceiveWindow::LINUX_LARGEST, (space - mss.min(space)).max(2 * mss))
+                (space, params.tcp_rmem_max.0 / 2, (space - mss.min(space)).max(2 * mss))
             }
             // So much memory that what is asked for can be offered.
             ReceiveWindow::Fixed(window) => (window.0 + mss, window.0 + mss, window.0),

@@ -5,6 +5,7 @@ use super::receive_buffer::{ReceiveBuffer, first_window};
 use super::reported::Reported;
 use super::{Clock, Version};
 use crate::ConnectionParams;
+use crate::stacks::LinuxParams;
 use forebay_core::{Duration, Time};
 
 /// Most acknowledgments that are sent at once: at the start, after a duplicate or an idle time, in
@@ -65,8 +66,12 @@ pub(crate) struct Acknowledging {
 }
 
 impl Acknowledging {
-    pub(crate) fn new(version: Version, tick: Duration, connection: &ConnectionParams) -> Self {
-        let clock = Clock { tick };
+    pub(crate) fn new(
+        version: Version,
+        params: &LinuxParams,
+        connection: &ConnectionParams,
+    ) -> Self {
+        let clock = Clock { tick: params.tick };
         let least = clock.ticks_up(connection.delayed_ack_timeout);
         Acknowledging {
             version,
@@ -82,7 +87,7 @@ impl Acknowledging {
             },
             widest: connection.receive_window.largest(),
             mss: connection.mss(),
-            buffer: (!version.is_2_6()).then(|| ReceiveBuffer::new(connection)),
+            buffer: (!version.is_2_6()).then(|| ReceiveBuffer::new(connection, params)),
             ..Acknowledging::default()
         }
     }

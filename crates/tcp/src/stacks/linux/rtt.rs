@@ -88,6 +88,11 @@ impl Estimator {
         self.unit.saturating_mul(self.least)
     }
 
+    /// The smoothed round-trip time in eighths of the unit; 0 before the first sample (`srtt_us`).
+    pub(super) fn eight_srtt_us(&self) -> u64 {
+        self.srtt
+    }
+
     pub(super) fn srtt(&self) -> Option<Duration> {
         (self.srtt > 0).then(|| self.unit.saturating_mul(self.srtt) / 8)
     }

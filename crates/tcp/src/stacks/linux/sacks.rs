@@ -134,7 +134,8 @@ impl Machine {
             .all(|(at, (new, old))| new.0 == old.0 && (at == 0 || new.1 == old.1))
     }
 
-    /// Marks whole segments within `block`.
+    /// Marks what lies within `block`; a buffer of which only a part does is divided
+    /// (`tcp_match_skb_to_sack`).
     fn tag_range(
         &mut self,
         now: Time,
@@ -143,24 +144,39 @@ impl Machine {
         reordered: &mut u64,
         ack: &mut Ack,
     ) {
-        let first = self.queue.find(block.0);
-        for at in first..self.queue.len() as usize {
+        let mut at = self.queue.find(block.0);
+        while at < self.queue.len() {
             let sent = self.queue.get(at);
-            if sent.end() > block.1 {
+            let (seq, end, many) = (sent.seq, sent.end(), u64::from(sent.len) > self.mss);
+            if seq >= block.1 {
                 break;
             }
-            if sent.seq >= block.0 {
+            if seq < block.0 {
+                let before = (block.0 - seq).next_multiple_of(self.mss);
+                if many && before < u64::from(sent.len) {
+                    self.split_after(at, before);
+                }
+            } else {
+                if end > block.1 {
+                    let within = (block.1 - seq) / self.mss * self.mss;
+                    if !many || within == 0 {
+                        break;
+                    }
+                    self.split_after(at, within);
+                }
                 self.tag(now, at, duplicate, reordered, ack);
             }
+            at += 1;
         }
     }
 
     /// Marks one segment (`tcp_sacktag_one`).
     fn tag(&mut self, now: Time, at: usize, duplicate: bool, reordered: &mut u64, ack: &mut Ack) {
         let sent = *self.queue.get(at);
+        let segments = self.queue.segments(&sent) as i32;
         if duplicate && sent.has(RETRANS | EVER) {
             if sent.end() > self.undo_marker {
-                self.count_undone(1);
+                self.count_undone(segments);
             }
             if sent.has(SACKED) {
                 *reordered = (*reordered).min(sent.seq);
@@ -196,7 +212,7 @@ impl Machine {
             self.queue.mark(at, SACKED, remove);
             self.rate_sacked(at, &sent);
             ack.sacked = true;
-            ack.sack_delivered += 1;
+            ack.sack_delivered += segments as u32;
             self.fack = self.fack.max(sent.end());
             self.fack_count = self.fack_count.max(at as u32 + 1);
         }
@@ -210,7 +226,7 @@ impl Machine {
     fn visited_retransmissions(&mut self, end: u64) -> u64 {
         let from = self.hint.map_or(0, |hint| self.queue.find(hint));
         let mut older = false;
-        for at in from..self.queue.len() as usize {
+        for at in from..self.queue.len() {
             let sent = self.queue.get(at);
             self.hint = Some(sent.seq);
             if sent.seq >= end {
@@ -231,7 +247,7 @@ impl Machine {
         if self.version == Version::Linux2_6_26 && !self.forward {
             return;
         }
-        for at in self.queue.find(self.una)..self.queue.len() as usize {
+        for at in self.queue.find(self.una)..self.queue.len() {
             let sent = *self.queue.get(at);
             let resent_at = sent.seq + u64::from(sent.ahead);
             let distance = u64::from(self.reordering) * self.mss;

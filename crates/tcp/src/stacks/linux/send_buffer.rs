@@ -1,41 +1,57 @@
-//! Where 6.1 sets PSH. An application that has more to write than the send buffer takes writes
-//! until it is full, and sleeps until a third of it is free (`tcp_sendmsg_locked`,
-//! `tcp_check_space`). Segments with PSH are acknowledged separately, so the buffer's size affects
-//! the acknowledgments.
+//! The send buffer of 6.1. An application that has more to write than it takes writes until it is
+//! full, and sleeps until a third of it is free (`tcp_sendmsg_locked`, `tcp_check_space`). It grows
+//! with the window (`tcp_sndbuf_expand`), up to `tcp_wmem_max`.
 //!
-//! The buffer never limits the sender: it has room for two windows, with BBR for three.
+//! What is written is divided into buffers, which then leave (see `segmentation`). Where the
+//! application stops, and after each half of the receiver's window, a buffer has PSH. Segments with
+//! PSH are acknowledged separately, so the size affects the acknowledgments.
 
-use super::{Machine, first_window};
+use super::segmentation::LARGEST;
+use super::{Machine, Push, first_window};
 use crate::congestion::Conduct;
 use crate::connection::Site;
+use crate::stacks::LinuxParams;
 use std::collections::VecDeque;
 
-/// Memory of a segment beside its payload: `SKB_TRUESIZE(MAX_TCP_HEADER)`.
+/// Memory of a buffer beside its payload: `SKB_TRUESIZE(MAX_TCP_HEADER)`.
 const OVERHEAD: u64 = 768;
 /// `MAX_TCP_HEADER`, `struct skb_shared_info` and `struct sk_buff`, with which `tcp_sndbuf_expand`
 /// estimates a segment.
 const HEADERS: u64 = 192 + 320;
 const DESCRIPTOR: u64 = 256;
-/// `tcp_wmem`'s maximum.
-const LARGEST: u64 = 4_194_304;
+/// The largest window that counts in whole for the size of a buffer (`TCP_MSS_DEFAULT`).
+const TINY: u64 = 536;
+
+/// A buffer that has not left.
+#[derive(Debug, Clone, Copy)]
+struct Unsent {
+    end: u64,
+    push: bool,
+}
+
+/// What is sent and not acknowledged: where it begins, and the number of its buffers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct InFlight {
+    pub(super) start: u64,
+    pub(super) buffers: u64,
+}
 
 #[derive(Debug, Default)]
 pub(super) struct SendBuffer {
     mss: u64,
-    /// Memory (`sk_sndbuf`), and the estimate of a segment's memory.
+    /// Most segments in a buffer.
+    gso_max_segs: u64,
+    /// Memory (`sk_sndbuf`), its maximum, and the estimate of a segment's memory.
     size: u64,
+    most: u64,
     segment: u64,
-    /// The end of the stream as the application has it, and the end of the data in the buffer.
-    end: u64,
+    /// The end of the data in the buffer.
     written: u64,
-    /// The end of the last segment with PSH.
+    unsent: VecDeque<Unsent>,
+    /// The end of the last buffer with PSH (`pushed_seq`).
     pushed: u64,
-    /// The ends of segments with PSH that are not acknowledged yet.
-    marks: VecDeque<u64>,
     /// The application sleeps (`SOCK_NOSPACE`).
-    sleeps: bool,
-    /// Segments that are SACKed and merged with those below them (`tcp_shift_skb_data`).
-    pub(super) merged: u32,
+    pub(super) sleeps: bool,
     /// The largest window that the receiver offered (`max_window`).
     window: u64,
     /// Number of windows for which it has room (`sndbuf_expand`).
@@ -43,13 +59,16 @@ pub(super) struct SendBuffer {
 }
 
 impl SendBuffer {
-    pub(super) fn new(site: &Site<'_>) -> Self {
+    pub(super) fn new(site: &Site<'_>, params: &LinuxParams) -> Self {
         let connection = site.connection;
         let segment = (connection.mtu.0 - 40 + HEADERS).next_power_of_two() + DESCRIPTOR;
+        let fixed = params.so_sndbuf.map(|size| 2 * size.0);
         let mut buffer = SendBuffer {
             mss: connection.mss(),
+            gso_max_segs: u64::from(params.gso_max_segs),
+            size: fixed.unwrap_or(0),
+            most: fixed.unwrap_or(params.tcp_wmem_max.0),
             segment,
-            end: 1,
             written: 1,
             pushed: 1,
             window: first_window(connection),
@@ -65,92 +84,137 @@ impl SendBuffer {
         self.window = self.window.max(window);
     }
 
-    /// The stream now ends at `end`.
-    pub(super) fn supply(&mut self, una: u64, end: u64) {
-        self.end = end;
-        if !self.sleeps && self.written < end {
-            self.fill(una);
-        }
+    pub(super) fn written(&self) -> u64 {
+        self.written
     }
 
-    /// Everything below `una` was acknowledged, or something was sent. `cwnd` segments may be in
-    /// flight; if it is given, fewer are (`tcp_new_space`).
-    pub(super) fn check(&mut self, una: u64, cwnd: Option<u32>) {
-        while self.marks.front().is_some_and(|mark| *mark <= una) {
-            self.marks.pop_front();
-        }
+    /// `tcp_sndbuf_expand`.
+    fn expand(&mut self, cwnd: u32) {
+        let wanted = self.windows * u64::from(cwnd.max(10)) * self.segment;
+        self.size = self.size.max(wanted.min(self.most));
+    }
+
+    /// All memory in use (`sk_wmem_queued`).
+    fn taken(&self, sent: InFlight) -> u64 {
+        let buffers = sent.buffers + self.unsent.len() as u64;
+        self.written.saturating_sub(sent.start) + buffers * OVERHEAD
+    }
+
+    /// Something was acknowledged or sent. `cwnd` segments may be in flight; if it is given, fewer
+    /// are (`tcp_new_space`).
+    fn check(&mut self, sent: InFlight, cwnd: Option<u32>) {
         if !self.sleeps {
             return;
         }
         if let Some(cwnd) = cwnd {
             self.expand(cwnd);
         }
-        let taken = self.taken(una);
-        if taken + taken / 2 <= self.size {
-            self.sleeps = false;
-            self.fill(una);
+        let taken = self.taken(sent);
+        self.sleeps = taken + taken / 2 > self.size;
+    }
+
+    /// Most bytes that are written into one buffer (`tcp_xmit_size_goal`).
+    fn goal(&self) -> u64 {
+        let cutoff = if self.window > TINY { self.window / 2 } else { self.window };
+        let segments = (LARGEST.min(cutoff.max(1)) / self.mss).min(self.gso_max_segs);
+        segments.max(1) * self.mss
+    }
+
+    /// The application, whose data end at `end`, writes until something may be sent. Returns what
+    /// may, or None if it does not write.
+    fn write(&mut self, end: u64, next: u64, sent: InFlight) -> Option<Push> {
+        if self.written > end {
+            // The application is gone.
+            self.written = end;
+            self.unsent.retain(|buffer| buffer.end <= end);
+            self.push();
         }
-    }
-
-    /// `tcp_sndbuf_expand`.
-    fn expand(&mut self, cwnd: u32) {
-        let wanted = self.windows * u64::from(cwnd.max(10)) * self.segment;
-        self.size = self.size.max(wanted.min(LARGEST));
-    }
-
-    fn taken(&self, una: u64) -> u64 {
-        let segments = self.written.saturating_sub(una).div_ceil(self.mss);
-        (segments * (self.mss + OVERHEAD)).saturating_sub(u64::from(self.merged) * OVERHEAD)
-    }
-
-    fn fill(&mut self, una: u64) {
-        while self.written < self.end {
-            if self.taken(una) >= self.size {
-                self.push();
-                self.sleeps = true;
-                return;
+        while !self.sleeps && self.written < end {
+            let goal = self.goal();
+            let before = self.unsent.len().checked_sub(2).map(|at| self.unsent[at].end);
+            let start = before.map_or(next, |end| end.max(next));
+            if self.unsent.is_empty() || self.written >= start + goal {
+                if self.taken(sent) >= self.size {
+                    self.sleeps = true;
+                    self.push();
+                    return Some(Push::All);
+                }
+                self.unsent.push_back(Unsent { end: self.written, push: false });
+                continue;
             }
-            self.written = self.end.min(self.written + self.mss);
-            if self.written > self.pushed + self.window / 2 {
+            self.written = end.min(start + goal);
+            self.unsent.back_mut().expect("it was checked").end = self.written;
+            if self.written == end || self.written > self.pushed + self.window / 2 {
                 self.push();
+                return Some(Push::All);
+            }
+            if self.unsent.len() == 1 {
+                return Some(Push::One);
             }
         }
-        self.push();
+        None
     }
 
     /// `tcp_mark_push`.
     fn push(&mut self) {
-        if self.pushed < self.written {
+        if let Some(tail) = self.unsent.back_mut() {
+            tail.push = true;
             self.pushed = self.written;
-            self.marks.push_back(self.written);
         }
     }
 
-    /// Whether the segment from `start` to `end` has PSH.
-    pub(super) fn pushes(&self, start: u64, end: u64) -> bool {
-        let at = self.marks.partition_point(|mark| *mark <= start);
-        self.marks.get(at).is_some_and(|mark| *mark <= end)
+    /// The first buffer, from `next` on: its bytes, whether it has PSH, and whether it is the last.
+    pub(super) fn head(&mut self, next: u64) -> Option<(u64, bool, bool)> {
+        self.leaves(next);
+        let head = self.unsent.front()?;
+        Some((head.end - next, head.push, self.unsent.len() == 1))
+    }
+
+    /// Everything up to `end` has left.
+    pub(super) fn leaves(&mut self, end: u64) {
+        while self.unsent.front().is_some_and(|head| head.end <= end) {
+            self.unsent.pop_front();
+        }
+        // A window probe may have brought an octet of it.
+        self.written = self.written.max(end);
     }
 
     pub(super) fn heap(&self) -> usize {
-        self.marks.capacity() * size_of::<u64>()
+        self.unsent.capacity() * size_of::<Unsent>()
     }
 }
 
 impl Machine {
+    fn in_send_buffer(&self) -> InFlight {
+        let start = self.queue.front().map_or(self.next, |head| head.seq);
+        let buffers = self.queue.len() as u64 - u64::from(self.queue.merged());
+        InFlight { start, buffers }
+    }
+
     /// `tcp_check_space`.
     pub(super) fn check_space(&mut self) {
-        let (cwnd, out) = (self.window.cwnd, self.queue.in_flight());
+        let (cwnd, in_flight) = (self.window.cwnd, self.queue.in_flight());
+        let sent = self.in_send_buffer();
         if let Some(buffer) = &mut self.buffer {
             let wanted = cwnd.max(self.reordering + 1);
-            buffer.merged = self.queue.merged();
-            buffer.check(self.una, (out < cwnd).then_some(wanted));
+            buffer.check(sent, (in_flight < cwnd).then_some(wanted));
         }
     }
 
-    /// Whether the segment of `len` bytes from `start` on has PSH.
-    pub(super) fn pushes(&self, start: u64, len: u32) -> bool {
-        let end = start + u64::from(len);
-        self.buffer.as_ref().is_some_and(|buffer| buffer.pushes(start, end))
+    /// The application writes, if nothing waits to be sent.
+    pub(super) fn write_first(&mut self, end: u64) {
+        let waits = self.buffer.as_ref().is_none_or(|buffer| self.next < buffer.written.min(end));
+        if !waits {
+            self.write_on(end);
+        }
+    }
+
+    /// The application writes more. Returns whether something may be sent then.
+    pub(super) fn write_on(&mut self, end: u64) -> bool {
+        let sent = self.in_send_buffer();
+        let Some(buffer) = &mut self.buffer else { return false };
+        let push = buffer.write(end, self.next, sent);
+        self.push = push.unwrap_or_default();
+        push.is_some()
     }
 }

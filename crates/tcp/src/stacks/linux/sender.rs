@@ -1,6 +1,6 @@
 //! The connection of a sender by Linux's rules: [`Machine`] decides what is sent, [`Pace`] when.
 
-use super::{Ack, Machine, Pending, Resend, State};
+use super::{Ack, Leaving, Machine, Pending, Push, Resend, State};
 use crate::connection::{Connection, Offered, Opened, Timer};
 use crate::pace::{Pace, Source};
 use crate::stacks::Law;
@@ -9,6 +9,28 @@ use crate::{Flags, Segment};
 use forebay_core::{Duration, Time};
 
 impl Machine {
+    /// A buffer leaves; its first segment is written into `place`.
+    fn set_off(
+        &mut self,
+        connection: &mut Connection,
+        now: Time,
+        buffer: Leaving,
+        place: &mut Segment,
+    ) {
+        if self.pace.source == Source::Machine && buffer.len() > 0 {
+            let (segments, rate) = (buffer.segments(self.mss), self.congestion.rate());
+            self.pace.sent_by_machine(now, buffer.len(), segments, rate);
+        }
+        self.leaving = buffer;
+        self.leave(connection, now, place);
+    }
+
+    /// The next segment of a buffer leaves.
+    fn leave(&mut self, connection: &mut Connection, now: Time, place: &mut Segment) {
+        self.leaving.send(connection, now, place);
+        self.on_sent(connection, now, place);
+    }
+
     /// Copies the timer to the connection, and that the window was reduced (`tcp_ecn_queue_cwr`).
     fn follow(&mut self, connection: &mut Connection) {
         connection.cwr_due |= connection.ecn && std::mem::take(&mut self.reduced);
@@ -82,6 +104,9 @@ impl Law for Machine {
             1 => {}
             _ => self.window.cwnd = 1,
         }
+        if !self.version.is_2_6() {
+            self.update_pacing_rate();
+        }
         self.used_at = now;
         self.congestion.on_loss_state(now, self.next);
         self.begin_rates(now, rtt);
@@ -98,7 +123,7 @@ impl Law for Machine {
             connection.advance(segment.ack);
         }
         let now = self.version.instant(now);
-        let more = connection.has_more();
+        let more = self.more(connection);
         let before = self.state;
         let echo = connection.ecn && segment.flags.has(Flags::ECE);
         self.read(now, segment, offered.widened, echo, more);
@@ -136,7 +161,7 @@ impl Law for Machine {
                 connection.cwr_due = connection.ecn;
                 self.pace.excuse(self.mss);
             }
-            Pending::Probe => self.send_probe(now, connection.has_more()),
+            Pending::Probe => self.send_probe(now, self.more(connection)),
             Pending::Reordering => {
                 self.holds_new = true;
                 self.on_reordering_timeout(now);
@@ -146,6 +171,10 @@ impl Law for Machine {
     }
 
     fn poll(&mut self, connection: &mut Connection, now: Time, segment: &mut Segment) -> bool {
+        if !self.leaving.is_over() {
+            self.leave(connection, now, segment);
+            return true;
+        }
         let at = self.version.instant(now);
         let Machine { pace, congestion, mss, .. } = self;
         let held = pace.held(
@@ -160,38 +189,31 @@ impl Law for Machine {
         if held && self.pace.source == Source::Window {
             return false;
         }
-        if let Some(buffer) = &mut self.buffer {
-            buffer.supply(self.una, connection.end);
-        }
+        self.write_first(connection.end);
         loop {
-            let more = connection.has_more();
-            if let Some((seq, len, fin)) = self.next_resend(at, more, held) {
-                connection.stats.retransmissions += 1;
-                let pushed = self.pushes(seq, len);
-                let flags = Flags::ACK.with_if(fin, Flags::FIN).with_if(pushed, Flags::PSH);
-                connection.emit(now, seq, len, flags, segment);
-                self.on_sent(connection, now, segment);
-                self.on_resent(at, seq);
+            let more = self.more(connection);
+            if let Some(again) = self.next_resend(at, more, held) {
+                connection.stats.retransmissions += u64::from(again.segments(self.mss));
+                self.set_off(connection, now, again, segment);
+                self.on_resent(at, again.next);
                 self.follow(connection);
                 return true;
             }
             let probe = std::mem::take(&mut self.loss_probe_due);
             if !held
                 && (probe || self.lets_new())
-                && let Some(len) = connection.new_len(connection.probe_due)
+                && self.push != Push::Done
+                && let Some((new, marks)) = self.next_new(connection, now, probe)
             {
-                connection.send_new(now, len, segment);
-                self.on_sent(connection, now, segment);
-                let pushed = self.pushes(segment.seq, segment.len);
-                segment.flags = segment.flags.with_if(pushed, Flags::PSH);
-                self.on_new(at, segment.len, segment.flags.has(Flags::FIN));
+                self.set_off(connection, now, new, segment);
+                self.on_new(at, new.len(), marks);
                 if probe {
                     self.probe_sent(at);
                 }
                 self.follow(connection);
                 return true;
             }
-            if !self.settled(at, more) {
+            if !self.settled(at, more) && !self.write_on(connection.end) {
                 self.follow(connection);
                 return false;
             }
@@ -204,10 +226,8 @@ impl Law for Machine {
         }
         let srtt = self.estimator.srtt();
         let rate = match (self.pace.source, &self.congestion) {
-            (Source::None, _) => return,
-            (Source::Machine, congestion) => {
-                return self.pace.sent_by_machine(now, segment.len, congestion.rate());
-            }
+            // A buffer is paced as a whole.
+            (Source::None | Source::Machine, _) => return,
             (Source::Controller, congestion) => {
                 congestion.foreign().and_then(|own| own.controller.pacing_rate(&own.window, srtt))
             }
