@@ -47,9 +47,7 @@ def rates(sources: Sources) -> Sequence[Mapping[str, Any]]:
     return sources.rows("rates", Number(study="strategies"), {})
 
 
-def of_largest_gap(
-    sources: Sources, of: str, rate: str, run: str, title: str = ""
-) -> Interval:
+def of_largest_gap(sources: Sources, of: str, rate: str, run: str, title: str = "") -> Interval:
     """What drop-arrivals adds with Reno, in percent of the largest such difference of means."""
     sources = under(sources, run, title)
     gap = added(of, tcp="reno", **STANDARD)
