@@ -171,9 +171,12 @@ def agreement(sources: Sources, conditioner: str) -> Interval:
 
 def under(sources: Sources, run: str, title: str = "") -> Sources:
     """The same with the runs of another study, or of one choice in it."""
-    if run == "strategies":
-        return sources
-    return sources.under(Setting({"strategies": run}, {"title": title} if title else {}))
+    return sources if run == "strategies" else sources.under(chosen(run, title))
+
+
+def chosen(run: str, title: str = "") -> Setting:
+    """The main study, another in its place, or one choice in that."""
+    return Setting({"strategies": run}, {"title": title} if title else {})
 
 
 def tried(sources: Sources) -> list[dict[str, str]]:
@@ -192,11 +195,7 @@ def tried_count(sources: Sources) -> Interval:
 
 def numbers(sources: Sources, claim: str, run: str, title: str = "") -> list[Part]:
     """What a claim comes to under one set-up; of DS-4, the four cases at 5 Mbit/s."""
-    found = [
-        each
-        for each in under(sources, run, title).parts(claim)
-        if each.reading in ("", "the page's set-up")
-    ]
+    found = sources.under(chosen(run, title)).parts(claim)
     return found[:4] if claim == "DS-4" else found
 
 
