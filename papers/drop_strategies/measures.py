@@ -47,8 +47,9 @@ def rates(sources: Sources) -> Sequence[Mapping[str, Any]]:
     return sources.rows("rates", Number(study="strategies"), {})
 
 
-def of_largest_gap(sources: Sources, of: str, rate: str) -> Interval:
+def of_largest_gap(sources: Sources, of: str, rate: str, run: str, title: str = "") -> Interval:
     """What drop-arrivals adds with Reno, in percent of the largest such difference of means."""
+    sources = under(sources, run, title)
     gap = added(of, tcp="reno", **STANDARD)
     largest = max(abs(sources.mean(gap, row)) for row in rates(sources))
     return sources.known(gap.model_copy(update={"scale": 100 / largest}), {"rate": rate})
@@ -76,9 +77,9 @@ def lowest(sources: Sources) -> tuple[float, float]:
     return min(found.items(), key=lambda pair: pair[1])
 
 
-def lowest_rate(sources: Sources) -> Interval:
+def lowest_rate(sources: Sources, run: str, title: str = "") -> Interval:
     """In-profile rate of the lowest throughput with Reno and drop-arrivals, in Mbit/s."""
-    return exactly(lowest(sources)[0])
+    return exactly(lowest(under(sources, run, title))[0])
 
 
 def rises(sources: Sources, tcp: str, gentle: str) -> Interval:
@@ -94,8 +95,9 @@ def traced(sources: Sources, tcp: str, gentle: str, strategy: str) -> pl.DataFra
     return table.filter(tcp=tcp, gentle=gentle, strategy=strategy, replication=1)
 
 
-def largest_of_sack(sources: Sources) -> Interval:
+def largest_of_sack(sources: Sources, run: str, title: str = "") -> Interval:
     """The largest loss of SACK less Reno's with drop-from-queue, of either sign; points."""
+    sources = under(sources, run, title)
     at = {"strategy": QUEUE, "tcp": "sack", **STANDARD}
     gap = Number(study="strategies", of="loss", at=at, less={"tcp": "reno"})
     found = [sources.known(gap, row) for row in rates(sources)]
@@ -104,15 +106,18 @@ def largest_of_sack(sources: Sources) -> Interval:
 
 def sack_loses_more(sources: Sources) -> str:
     """At how many rates SACK loses more out of profile than Reno, with longer round trips."""
-    there = under(sources, "round-trips")
+    there = under(sources, "set-ups", "round trips of 40 to 80 ms")
     at = {"strategy": ARRIVALS, "tcp": "sack", **STANDARD}
     gap = Number(study="strategies", of="out", at=at, less={"tcp": "reno"})
     found = [there.mean(gap, row) > 0 for row in rates(there)]
     return f"{sum(found)} of the {len(found)}"
 
 
-def costs_more(sources: Sources, other: Mapping[str, str]) -> Interval | None:
+def costs_more(
+    sources: Sources, other: Mapping[str, str], run: str = "strategies", title: str = ""
+) -> Interval | None:
     """Throughput that drop-arrivals costs Reno with standard WRED less that of another, Mbit/s."""
+    sources = under(sources, run, title)
     here, there = (
         sources.samples(added("mbits", -1, rate="2800kbit", **each))
         for each in ({"tcp": "reno", **STANDARD}, other)
@@ -129,10 +134,10 @@ def times_from_queue(sources: Sources, tcp: str) -> float:
 
 
 def factors(sources: Sources) -> str:
-    """The least and the greatest such factor at 5 Mbit/s under all choices."""
+    """The least and the greatest such factor at 5 Mbit/s over all set-ups tried."""
     found = [
-        times_from_queue(under(sources, "choices", title), tcp)
-        for title, tcp in product(titles(sources), ("reno", "sack"))
+        times_from_queue(under(sources, **each), tcp)
+        for each, tcp in product(tried(sources), ("reno", "sack"))
     ]
     return f"{min(found):.2f} to {max(found):.2f}"
 
@@ -166,17 +171,31 @@ def agreement(sources: Sources, conditioner: str) -> Interval:
 
 def under(sources: Sources, run: str, title: str = "") -> Sources:
     """The same with the runs of another study, or of one choice in it."""
-    return sources.under(Setting({"strategies": run}, {"title": title} if title else {}))
+    return sources if run == "strategies" else sources.under(chosen(run, title))
 
 
-def titles(sources: Sources) -> list[str]:
-    """Every choice of what the paper leaves open."""
-    return sources.data.study("choices").runs["title"].unique(maintain_order=True).to_list()
+def chosen(run: str, title: str = "") -> Setting:
+    """The main study, another in its place, or one choice in that."""
+    return Setting({"strategies": run}, {"title": title} if title else {})
+
+
+def tried(sources: Sources) -> list[dict[str, str]]:
+    """Every set-up that was tried, with the study that has it."""
+    return [
+        {"run": run, "title": title}
+        for run in ("choices", "set-ups")
+        for title in sources.data.study(run).runs["title"].unique(maintain_order=True)
+    ]
+
+
+def tried_count(sources: Sources) -> Interval:
+    """How many there are."""
+    return exactly(len(tried(sources)))
 
 
 def numbers(sources: Sources, claim: str, run: str, title: str = "") -> list[Part]:
-    """What a claim comes to; of DS-4, the four cases at 5 Mbit/s."""
-    found = under(sources, run, title).parts(claim)
+    """What a claim comes to under one set-up; of DS-4, the four cases at 5 Mbit/s."""
+    found = sources.under(chosen(run, title)).parts(claim)
     return found[:4] if claim == "DS-4" else found
 
 
@@ -208,10 +227,10 @@ def judged_numbers(sources: Sources) -> Interval:
 
 
 def holding(sources: Sources, claim: str, which: Sequence[int]) -> str:
-    """Under how many choices all of some numbers of a claim, from 1 on, surely lie in range."""
-    found = [numbers(sources, claim, "choices", title) for title in titles(sources)]
+    """Under how many set-ups all of some numbers of a claim, from 1 on, surely lie in range."""
+    found = [numbers(sources, claim, **each) for each in tried(sources)]
     held = sum(all(each[at - 1].verdict == "reproduced" for at in which) for each in found)
-    return f"{held or 'none'} of the {len(found)} choices"
+    return f"{held or 'none'} of the {len(found)} set-ups tried"
 
 
 def lowest_of(sources: Sources, run: str, title: str = "") -> str:

@@ -374,6 +374,16 @@ def test_a_looked_up_referee_is_the_same_number() -> None:
     assert part.referee == 42
 
 
+def test_rows_of_studies_that_are_not_asked_for_are_not_measured() -> None:
+    rows = [{"run": name, "rate": "1Mbit", "queue": "fifo"} for name in ("toy", "not-run")]
+    number = Allowed.model_validate(
+        {"what": "{run}", "study": "{run}", "of": "got", "for": rows, "at_least": 0}
+    )
+    assert [part.what for part in parts(sources(), [number], {"toy"})] == ["toy"]
+    with pytest.raises(AssertionError, match="not-run"):
+        parts(sources(), [number])
+
+
 def test_the_same_measure_of_other_runs_is_taken_away_without_pairs() -> None:
     other = Number(at={"queue": "codel"})
     number = Number(study="toy", of="got", at={"rate": "1Mbit", "queue": "fifo"}, minus=other)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from forebay.papers.files import Allowed, Said
@@ -15,12 +15,18 @@ _OWN = set(Allowed.model_fields) - {"for_", "what", "study", "studies"}
 """Fields that a row of variables may give."""
 
 
-def parts(sources: Sources, numbers: Sequence[Allowed]) -> list[Part]:
-    """What a claim comes to: a part for each number and combination of its variables."""
+def parts(
+    sources: Sources, numbers: Sequence[Allowed], studies: Container[str] | None = None
+) -> list[Part]:
+    """What a claim comes to: a part for each number and combination of its variables.
+
+    With `studies`, only those whose study is one of them.
+    """
     return [
         part
         for number in numbers
         for values in sources.rows(number.for_, number, {})
+        if studies is None or filled(number.study, values) in studies
         for part in _part(sources, number, values)
     ]
 

@@ -62,9 +62,7 @@ class Paper:
 
     def _judged(self, sources: Sources, id_: str) -> list[Part]:
         """What a claim comes to under a setting; what it did not run says nothing about it."""
-        instead = sources.setting.studies
-        asked = [each for each in self.numbers(self.claim(id_)) if each.study in instead]
-        return parts(sources, asked)
+        return parts(sources, self.numbers(self.claim(id_)), sources.setting.studies)
 
     def text(self, heading: str) -> str:
         """The text under a heading of `words.md`.
