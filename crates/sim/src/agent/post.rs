@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// One agent at a link's queue, or one at each flow of a traffic entry.
 pub enum Post {
     Queue {
-        place: QueuePlace,
+        place: Box<QueuePlace>,
         knobs: Knobs,
         /// Counts at the end of the last step.
         before: Counts,
@@ -50,7 +50,12 @@ impl Post {
             );
             return Err(ConfigError::new("actions", message));
         }
-        Ok(Post::Queue { place, knobs, before: Counts::default(), sojourn_ms: 0.0 })
+        Ok(Post::Queue {
+            place: Box::new(place),
+            knobs,
+            before: Counts::default(),
+            sojourn_ms: 0.0,
+        })
     }
 
     /// At the flows of the traffic entry `name`.

@@ -8,6 +8,7 @@ use forebay_tcp::Config as TcpConfig;
 use forebay_tcp::congestion::CongestionController;
 use serde_json::{Value, json};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The queue of a link.
 pub struct QueuePlace {
@@ -21,7 +22,7 @@ pub struct QueuePlace {
 /// The flows of a traffic entry.
 pub struct Flows {
     pub users: Range<u32>,
-    pub tcp: TcpConfig,
+    pub tcp: Arc<TcpConfig>,
 }
 
 impl Scenario {
@@ -68,7 +69,7 @@ impl Scenario {
                 require(entry.source.facts.transport == Transport::Tcp, "", || {
                     format!("\"{name}\" sends datagrams; name an entry that uses TCP")
                 })?;
-                return Ok(Flows { users, tcp: entry.tcp.clone() });
+                return Ok(Flows { users, tcp: Arc::new(entry.tcp.clone()) });
             }
             first = users.end;
         }

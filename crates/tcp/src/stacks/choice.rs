@@ -1,7 +1,8 @@
 //! A stack that was chosen from a registry.
 
-use super::linux::{self, Acknowledging, Version};
-use super::{LinuxParams, Rules, StandardParams};
+use super::linux::{self, Acknowledging, LinuxParams, Version};
+use super::rules::Rules;
+use super::standard::StandardParams;
 use crate::chosen::Chosen;
 use crate::congestion::CongestionControl;
 use crate::{ConnectionParams, LossRecovery};

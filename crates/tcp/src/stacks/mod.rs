@@ -28,11 +28,10 @@ use std::fmt;
 
 pub use builtin::builtin;
 pub use choice::{Abilities, Host, Make, Stack};
-pub use linux::Version;
 pub(crate) use linux::{Acknowledging, ReceiveBuffer};
+pub use linux::{Linux26Params, LinuxParams, Version};
 pub use ns2::Ns2Params;
 pub use ns318::Ns318Params;
-pub use own::{Linux26Params, LinuxParams};
 pub use rules::{Ack, Flow, Rules};
 pub use standard::{Reduction, RepairOrder, StandardParams, TimeoutRecovery};
 

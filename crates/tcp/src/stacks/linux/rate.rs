@@ -200,11 +200,11 @@ impl Machine {
 
 #[cfg(test)]
 mod tests {
+    use super::super::LinuxParams;
     use super::super::Version;
     use super::*;
     use crate::congestion::{self, CongestionControl};
     use crate::connection::Site;
-    use crate::stacks::LinuxParams;
     use crate::{ConnectionParams, Flags, SackBlock, Segment};
 
     fn at(millis: u64) -> Time {

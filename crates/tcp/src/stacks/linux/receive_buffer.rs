@@ -7,7 +7,7 @@
 //! happens when memory is exhausted (`tcp_prune_queue`), because a window of half the memory leaves
 //! room.
 
-use crate::stacks::LinuxParams;
+use super::LinuxParams;
 use crate::{ConnectionParams, ReceiveWindow};
 use forebay_core::{Duration, Time};
 

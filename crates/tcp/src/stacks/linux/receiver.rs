@@ -1,11 +1,11 @@
 //! When a Linux receiver acknowledges (`tcp_event_data_recv`, `tcp_data_queue`,
 //! `__tcp_ack_snd_check`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`).
 
+use super::LinuxParams;
 use super::receive_buffer::{ReceiveBuffer, first_window};
 use super::reported::Reported;
 use super::{Clock, Version};
 use crate::ConnectionParams;
-use crate::stacks::LinuxParams;
 use forebay_core::{Duration, Time};
 
 /// Most acknowledgments that are sent at once: at the start, after a duplicate or an idle time, in

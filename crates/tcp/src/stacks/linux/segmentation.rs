@@ -224,10 +224,10 @@ impl Machine {
 
 #[cfg(test)]
 mod tests {
+    use super::super::LinuxParams;
     use super::super::{Resend, Version};
     use super::*;
     use crate::connection::Site;
-    use crate::stacks::LinuxParams;
     use crate::{Config, SackBlock, Sender};
     use forebay_core::{Ecn, Time};
 

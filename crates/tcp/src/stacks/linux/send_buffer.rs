@@ -6,11 +6,11 @@
 //! application stops, and after each half of the receiver's window, a buffer has PSH. Segments with
 //! PSH are acknowledged separately, so the size affects the acknowledgments.
 
+use super::LinuxParams;
 use super::segmentation::LARGEST;
 use super::{Machine, Push, first_window};
 use crate::congestion::Conduct;
 use crate::connection::Site;
-use crate::stacks::LinuxParams;
 use std::collections::VecDeque;
 
 /// Memory of a buffer beside its payload: `SKB_TRUESIZE(MAX_TCP_HEADER)`.
