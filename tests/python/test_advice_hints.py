@@ -378,5 +378,18 @@ def test_a_full_reverse_direction_is_named(full: bool) -> None:
     assert all("--link '*'" in hint.text and "(fifo)" in hint.text for hint in found)
     both = forebay.compare(built, link="*", disciplines=["fifo", "codel"], replications=1)
     assert not any(hint.kind == "reverse-full" for hint in advise(both).hints)
+    # Of what a link without a written queue has, the run alone tells.
+    plain = Scenario.of(
+        {
+            **document,
+            "link": [
+                {key: value for key, value in link.items() if key not in ("queue", "reverse")}
+                for link in document["link"]
+            ],
+        }
+    )
+    other = forebay.compare(plain, link="up", disciplines=["codel", "pie"], replications=1)
+    found = [hint for hint in advise(other).hints if hint.kind == "reverse-full"]
+    assert all("(fifo)" in hint.text for hint in found)
     text = gate.configuration(both, "codel")
     assert text.count('queue = { kind = "codel" }') == 2

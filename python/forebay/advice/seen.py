@@ -111,7 +111,9 @@ def _reverse_full(comparison: Comparison) -> Iterable[Hint]:
     wait = _mean([each["queues"][name][QUEUE_DELAY.key] for each in summaries])
     if used < CONGESTED or wait < QUEUE_DELAY.matters_at_least:
         return
-    queue = queue_in_words(written_queue(comparison.scenario, name))
+    scenario = comparison.variants[0].scenario
+    default = {"kind": summaries[0]["queues"][name]["kind"]}
+    queue = queue_in_words(written_queue(scenario, name) if queue_on(scenario, name) else default)
     yield Hint(
         "reverse-full",
         f"The other direction, {name}, is full, too: {100 * used:.0f} % of it was used. Packets, "

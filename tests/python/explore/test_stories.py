@@ -91,7 +91,7 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path: Path) -> None:
             'mine.toml: step[0].sped: unknown field "sped"; did you mean speed?'
         ),
         text.replace('at = "2.9s"', 'at = "9s"', 1): 'mine.toml: step[1]: at: "9s" is not before',
-        text.replace('says = "244 ms"', 'says = "245 ms"', 1): "the text does not say",
+        text.replace('says = "245 ms"', 'says = "244 ms"', 1): "the text does not say",
         text.replace('lane = "CoDel"', 'lane = "Codel"', 1): 'there is no lane "Codel"',
         text.replace('look = ["FIFO"]', 'look = ["LIFO"]', 1): 'no lane or series "LIFO"',
     }.items():
