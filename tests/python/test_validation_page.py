@@ -37,7 +37,13 @@ def measured(queue: float, loss: float = 0.01, **more: Any) -> dict[str, Any]:
     """A row of it: Linux has a queue of 20 packets and loses 1 %."""
     figures = {"utilization": [1.0, 1.0]}
     return {
-        "case": {"queue": "tail drop", "control": "cubic", "flows": 16, "round_trip": 20, "offload": False},
+        "case": {
+            "queue": "tail drop",
+            "control": "cubic",
+            "flows": 16,
+            "round_trip": 20,
+            "offload": False,
+        },
         "linux": {"queue": [19.9, 20.1], "loss": [0.01, 0.01], **figures},
         "forebay": {"queue": [queue, queue], "loss": [loss, loss], **figures},
         **more,
