@@ -1,4 +1,4 @@
-//! What a packet costs in CoDel, once in and once out: built in, as a plug-in that its host watches,
+//! The cost of a packet in CoDel, in and out: built in, as a plug-in that its host watches,
 //! and through the C interface as a program in C calls it.
 //!
 //! `cargo bench -p forebay-abi --features load [-- ROUNDS [RUNS]]`. The ways take turns, a block of
@@ -177,7 +177,7 @@ fn whole_runs(runs: usize) {
     report("speed with the plug-in, % of that with the built-in, pair by pair", shares);
 }
 
-/// What the command line gives at `place` among its numbers.
+/// The command line's number at `place`.
 fn argument(place: usize, otherwise: usize) -> usize {
     std::env::args().filter_map(|word| word.parse().ok()).nth(place).unwrap_or(otherwise)
 }

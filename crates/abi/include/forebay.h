@@ -204,7 +204,7 @@ typedef struct ForebayDiscipline {
    */
   uint32_t version;
   /**
-   * What a scenario writes as `kind = "..."`.
+   * The name that a scenario writes as `kind = "..."`.
    */
   const char *name;
   /**
@@ -264,7 +264,7 @@ typedef struct ForebayDiscipline {
    */
   uint64_t (*wake)(const void *state, uint64_t now);
   /**
-   * What the queue holds now.
+   * The contents of the queue now.
    */
   struct ForebayBacklog (*backlog)(const void *state);
   /**
@@ -288,7 +288,7 @@ typedef struct ForebayDiscipline {
                         char *out,
                         uintptr_t size);
   /**
-   * Why a call returned `FOREBAY_FAILED`; NULL if none did. May be NULL.
+   * The reason for which a call returned `FOREBAY_FAILED`; NULL if none did. May be NULL.
    */
   const char *(*fault)(const void *state);
 } ForebayDiscipline;

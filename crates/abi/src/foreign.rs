@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 /// Number of departures between two questions to a plug-in: what it holds, and whether it is ready.
 /// Asking costs as much as a packet.
 const QUESTIONS: u32 = 64;
-/// How often in a row a queue may say that it is ready and then give no packet.
+/// The most times in a row that a queue may say that it is ready and then give no packet.
 const MOST_IDLE: u32 = 1000;
 
 /// A queue of a plug-in. `forebay.h` explains its functions and their results.
@@ -84,7 +84,7 @@ pub struct Foreign<T> {
     /// The call in progress, for the watching thread.
     under_way: Arc<watch::Calls>,
     ledger: Ledger,
-    /// How often in a row a call that was due gave nothing.
+    /// Number of calls in a row that were due and gave nothing.
     idle: u32,
     /// Departures requested since the last check of the account.
     asked: u32,

@@ -113,7 +113,7 @@ pub struct ForebayBacklog {
 pub struct ForebayDiscipline {
     /// `FOREBAY_VERSION`.
     pub version: u32,
-    /// What a scenario writes as `kind = "..."`.
+    /// The name that a scenario writes as `kind = "..."`.
     pub name: *const c_char,
     /// One line for lists.
     pub summary: *const c_char,
@@ -165,7 +165,7 @@ pub struct ForebayDiscipline {
     /// When to call `dequeue` next, in ns: `now` or before, at once; `FOREBAY_IDLE`, not before
     /// another packet arrives. Changes nothing.
     pub wake: Option<unsafe extern "C" fn(state: *const c_void, now: u64) -> u64>,
-    /// What the queue holds now.
+    /// The contents of the queue now.
     pub backlog: Option<unsafe extern "C" fn(state: *const c_void) -> ForebayBacklog>,
     /// Tells the queue that the link's rate is now `rate` bit/s. May be NULL.
     pub set_link_rate: Option<unsafe extern "C" fn(state: *mut c_void, now: u64, rate: u64)>,
@@ -190,7 +190,7 @@ pub struct ForebayDiscipline {
             size: usize,
         ) -> isize,
     >,
-    /// Why a call returned `FOREBAY_FAILED`; NULL if none did. May be NULL.
+    /// The reason for which a call returned `FOREBAY_FAILED`; NULL if none did. May be NULL.
     pub fault: Option<unsafe extern "C" fn(state: *const c_void) -> *const c_char>,
 }
 

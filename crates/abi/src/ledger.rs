@@ -56,7 +56,7 @@ impl Order {
     }
 }
 
-/// How a packet leaves.
+/// A packet's way out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     Sent,

@@ -69,7 +69,7 @@ fn link(scenario: &Scenario) -> Value {
     scenario.compared_link(None).map_or_else(|_| json!("ab"), Value::from)
 }
 
-/// How long a step may be, in ns, so that there is an end of it.
+/// The longest step, in ns, so that there is an end of it.
 fn step(scenario: &Scenario) -> Option<u64> {
     let mut world = scenario.world(1).expect("what is effective can be built");
     world.advance(EVENTS).ok()?;
@@ -136,7 +136,7 @@ fn numbers(at: &Value, path: String, found: &mut Vec<(String, f64, String)>) {
     }
 }
 
-/// What the agents see and are paid, bit by bit, and how far the run has come.
+/// The agents' observations and rewards, bit by bit, and the progress of the run.
 fn act(
     episode: &mut Episode,
     agent: &Agent,

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Events that a scenario runs for.
 const EVENTS: u64 = 2_000;
-/// Where the files that a scenario names are looked for.
+/// The folder of the files that a scenario names.
 pub const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/files");
 
 /// The registry.
@@ -21,7 +21,7 @@ pub fn registry() -> &'static Arc<Registry> {
 /// Reads a scenario, whose files lie beside this crate.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The first fault that is found in it.
 pub fn read(tree: &Value) -> Result<Scenario, ConfigError> {
     Scenario::read(tree, Path::new(FILES), registry())
 }

@@ -192,7 +192,7 @@ impl Pair {
         }
     }
 
-    /// What is due happens, what may be sent is sent, and the invariants hold.
+    /// Lets happen whatever is due, sends all that may be sent, and checks the invariants.
     fn settle(&mut self) {
         if self.sender.deadline().is_some_and(|deadline| deadline <= self.now) {
             self.sender.on_deadline(self.now);

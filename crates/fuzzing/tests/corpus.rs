@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// What is refused for its size must be refused before it is allocated.
+/// Inputs that are refused for their size must be refused before they are allocated.
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, 1 << 30);
 

@@ -1,4 +1,4 @@
-//! What a scenario means, on scenarios made from the schema.
+//! The meaning of scenarios that are made from the schema.
 
 use forebay_fuzzing::{grow, meaning, scenario};
 use proptest::prelude::*;

@@ -16,7 +16,7 @@ pub enum Language {
     Http,
 }
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// `status`.
@@ -48,7 +48,7 @@ pub struct Client<S> {
     pub stream: S,
     /// The time at which it is disconnected.
     pub until: Duration,
-    /// How it asks.
+    /// The protocol of the request.
     pub language: Language,
     question: Vec<u8>,
     /// The rest of the answer. None while there is no answer.
@@ -61,7 +61,7 @@ impl<S: Read + Write> Client<S> {
         Client { number, stream, until, language, question: Vec::new(), answer: None }
     }
 
-    /// Where its request ends, once it is complete.
+    /// End of its request, once it is complete.
     fn end(&self) -> Option<usize> {
         let end: &[u8] = match self.language {
             Language::Line => b"\n",
@@ -99,7 +99,7 @@ impl<S: Read + Write> Client<S> {
         Ok(end.map(|end| self.request(end)))
     }
 
-    /// What the first `end` bytes ask for.
+    /// The request in the first `end` bytes.
     fn request(&self, end: usize) -> Request {
         let question = String::from_utf8_lossy(&self.question[..end]);
         match (self.language, question.trim()) {

@@ -17,7 +17,7 @@ use std::io;
 
 /// Frames that may wait for the interface before the queue is stopped.
 const MOST_WAITING: usize = 256;
-/// How far departures may lag behind the clock before the time counts as lost. A longer burst would
+/// The longest lag of departures behind the clock that is not counted as lost. A longer burst would
 /// only queue behind the gate.
 pub const MOST_LAG: Duration = Duration::from_millis(20);
 /// Longest delay that is distinguished.
@@ -30,7 +30,7 @@ pub struct Direction {
     leaving: bool,
     /// When to ask the shaper next.
     due: Option<Time>,
-    /// Why the recording of a shaper that was removed failed.
+    /// The failure of the recording of a shaper that was removed.
     unrecorded: Option<io::Error>,
     /// Latest time that the shaper was given.
     handed: Time,
@@ -49,7 +49,7 @@ pub struct Direction {
     counts: Counts,
 }
 
-/// Where the packets of a direction are.
+/// Counts of the packets of a direction by place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Account {
     /// Packets that arrived.
@@ -74,7 +74,7 @@ pub struct Account {
 /// The IP header of a frame that waits.
 #[derive(Debug, Clone, Copy, Default)]
 struct Origin {
-    /// Where its IP header begins.
+    /// Offset of its IP header, bytes.
     at: u16,
     /// 4 or 6; 0 without IP.
     version: u8,
@@ -410,7 +410,7 @@ impl Direction {
         self.due = self.due.map(|due| due.max(now));
     }
 
-    /// Where every packet is that has arrived so far.
+    /// The place of every packet that has arrived so far.
     pub fn account(&self) -> Account {
         let counts = &self.counts;
         let backlog = self.shaper.as_ref().map(Shaper::backlog).unwrap_or_default();

@@ -32,7 +32,7 @@ pub struct FrameBox {
     lost: u64,
 }
 
-/// What happens to a frame.
+/// The fate of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// It passes.
@@ -137,7 +137,7 @@ impl FrameBox {
         self.controller.wake()
     }
 
-    /// What it has done so far.
+    /// Its counts since its start.
     pub fn status(&self) -> BoxStatus {
         let counts = self.controller.counts();
         BoxStatus {

@@ -24,11 +24,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// A departure that is closer than this is not worth sleeping for: waking up takes about as long.
 const NAP: u64 = 3_000;
-/// How long to wait for an interface that accepts no more frames.
+/// The wait for an interface that accepts no more frames.
 const PATIENCE: u64 = 50_000;
-/// How long to wait before an interface that is down is checked again.
+/// The wait before an interface that is down is checked again.
 const DOUBT: u64 = 200_000_000;
-/// How long waking up takes.
+/// The time that waking up takes.
 const AWAKENING: Duration = Duration::from_micros(50);
 /// Bytes after which a recording stops.
 const MOST_RECORDED: u64 = 4_000_000_000;
@@ -47,7 +47,7 @@ pub enum Command {
     Stop,
 }
 
-/// Why the gate ended.
+/// The reason for which the gate ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// It was told to.
@@ -296,7 +296,7 @@ impl Gate {
         self.predecessor.as_ref().is_some_and(|before| before.holds(side))
     }
 
-    /// Where every packet is that arrived on `side`.
+    /// The place of every packet that arrived on `side`.
     pub fn account(&self, side: Side) -> Account {
         self.directions[side as usize].account()
     }

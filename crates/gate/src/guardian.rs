@@ -29,7 +29,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How long the gate may be silent before it is replaced.
+/// The longest silence of the gate before it is replaced.
 const SILENCE: Duration = Duration::from_secs(5);
 /// Time between two attempts to start it.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -56,7 +56,7 @@ fn look<T>(scene: &Shared, act: impl FnOnce(&mut Scene) -> T) -> T {
 
 /// A guardian.
 pub struct Guardian {
-    /// What it runs on.
+    /// The system on which it runs.
     pub host: Arc<dyn Host>,
     /// The configuration of the gate proper.
     pub config: Config,

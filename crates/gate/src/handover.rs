@@ -31,7 +31,7 @@ use std::time::Duration;
 
 /// The request of the next gate.
 pub const QUESTION: &str = "hand over";
-/// How long the other gate may take for a step, in which the next one builds its queues.
+/// The longest time that the other gate may take for a step; the next one builds its queues in it.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Most descriptors: standard error, two listeners and six sockets.
 const MOST: usize = 9;
@@ -50,7 +50,7 @@ struct Loan {
     fail_open: bool,
 }
 
-/// What cannot change when a gate takes over from another, by its path in the configuration.
+/// The values that cannot change when a gate takes over, by their path in the configuration.
 fn fixed(config: &Config) -> [(&'static str, Value); 7] {
     [
         ("io.backend", json!(config.io.backend)),

@@ -9,7 +9,7 @@ use etherparse::{
 use forebay_core::{PacketKind, tcp::Tcp};
 use std::net::IpAddr;
 
-/// How the frame begins.
+/// The beginning of the frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layer {
     /// With an Ethernet header, perhaps with VLAN tags.
@@ -34,7 +34,7 @@ pub enum Frame {
 /// An IP packet, as far as the gate reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IpView {
-    /// Where its header begins in the frame.
+    /// Offset of its header in the frame, bytes.
     pub at: u16,
     /// 4 or 6.
     pub version: u8,
@@ -54,7 +54,7 @@ pub struct IpView {
     pub whole: bool,
     /// Source and destination port of TCP and UDP.
     pub ports: Option<(u16, u16)>,
-    /// Where the TCP or UDP header begins in the frame, if it is complete and not in a fragment.
+    /// Offset of the TCP or UDP header in the frame, if it is complete and not in a fragment.
     pub transport_at: Option<u16>,
     /// Data, pure ACK or control.
     pub kind: PacketKind,

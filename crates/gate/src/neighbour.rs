@@ -21,7 +21,7 @@ impl Predecessor {
     /// Reads from `stream` where the frames begin that the gate before no longer takes.
     ///
     /// # Errors
-    /// That gate has ended meanwhile.
+    /// The gate before has ended meanwhile.
     pub fn hear_of(mut stream: UnixStream) -> io::Result<(Predecessor, [usize; 2])> {
         let places = serde_json::from_str(&read_line(&mut stream)?)?;
         set_blocking(&stream, false)?;

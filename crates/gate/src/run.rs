@@ -26,7 +26,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long the old gate may take to release its interfaces, and the new one to take over.
+/// The longest time for the old gate to release its interfaces, and for the new one to take over.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time between two checks whether it has.
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
@@ -166,7 +166,7 @@ impl Run {
         Ok(if errors.iter().any(Option::is_some) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
-    /// What the running gate lends, if there is one.
+    /// The interfaces that the running gate lends, if there is one.
     fn lent(
         &self,
         system: &dyn System,

@@ -30,13 +30,13 @@ use std::time::Duration;
 
 /// Most clients at a time.
 const MOST: usize = 64;
-/// How long a client may take to send its request and to read the answer.
+/// The longest time for a client to send its request and to read the answer.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// How long the loop may take to answer.
+/// The longest time for the loop to answer.
 pub const ANSWER: Duration = Duration::from_secs(2);
 /// Clients accepted between two checks of the others.
 const AT_ONCE: usize = 16;
-/// How long to wait when there are no more descriptors.
+/// The pause when there are no more descriptors.
 const REST: Duration = Duration::from_millis(50);
 
 /// A reload to do, whose result is reported: the file that was read.

@@ -20,7 +20,7 @@ pub struct Status {
     pub uptime_s: f64,
     /// Whether this is a dry run.
     pub dry_run: bool,
-    /// How often the configuration was changed since then.
+    /// Number of changes of the configuration since then.
     pub reloads: u64,
     /// The configuration, with every default filled in.
     pub config: Value,
@@ -72,7 +72,7 @@ pub struct DirectionStatus {
     pub max_delay_ms: f64,
     /// Checksums that the sender left to hardware, and the gate completed.
     pub completed_checksums: u64,
-    /// How often the gate did not run for so long that capacity was lost.
+    /// Number of pauses of the gate that were so long that capacity was lost.
     pub stalls: u64,
     /// Mean lateness of departing packets.
     pub mean_lateness_us: f64,

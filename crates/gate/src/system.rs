@@ -61,7 +61,7 @@ pub trait System: Send + Sync {
     /// Reads the configuration at `path`, which can name `parts`. A gate that runs reads it `again`.
     ///
     /// # Errors
-    /// What is wrong, with its place.
+    /// The first fault, with its place.
     fn load(&self, path: &Path, parts: &Parts, again: bool) -> Result<Config, ConfigError>;
 
     /// Opens the back end of `config`, by the indices `known` ([`frames::open`]).

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 use std::io::Write as _;
 
-/// How long standard error may take to accept a line, in ms. Its reader may have stopped.
+/// The longest time in which standard error accepts a line, in ms. Its reader may have stopped.
 const PATIENCE: i64 = 200;
 
 /// Number of characters of a line that a message repeats.

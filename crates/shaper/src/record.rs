@@ -43,7 +43,7 @@ pub enum Operation {
         /// The hosts that sent it and to which it goes.
         hosts: [u16; 2],
     },
-    /// What happened to it.
+    /// Its fate.
     Verdict(Verdict),
     /// The link was free, and a packet was requested.
     Poll,
@@ -267,7 +267,7 @@ pub struct Recording<R> {
     now: Time,
 }
 
-/// Why a recording cannot be read.
+/// The error of a recording that cannot be read.
 fn invalid(what: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.into())
 }

@@ -24,7 +24,7 @@ pub trait Varies: Copy + PartialOrd + Serialize + DeserializeOwned + JsonSchema 
 
 impl<T: Copy + PartialOrd + Serialize + DeserializeOwned + JsonSchema + 'static> Varies for T {}
 
-/// How a value changes over time.
+/// The course of a value over time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Course<T> {
     Constant(T),

@@ -44,7 +44,7 @@ impl Live {
     /// `scenario`, with its seed for the random streams of its sources.
     ///
     /// # Errors
-    /// What is wrong with a source.
+    /// The first fault of a source.
     pub fn new(scenario: Scenario) -> Result<Self, ConfigError> {
         let (mut participants, mut meters) = (Vec::new(), Vec::new());
         let (names, class_of) = scenario.classes();

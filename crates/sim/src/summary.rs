@@ -302,7 +302,7 @@ fn satisfied_classes(classes: usize, users: &[&UserMeter]) -> (Option<f64>, Opti
     satisfaction(shares, longest_wait(users)).unzip()
 }
 
-/// What user `id` saw of a video during the measurement.
+/// The video that user `id` saw during the measurement.
 pub(crate) fn watched(
     playbacks: &BTreeMap<u32, Playback>,
     id: usize,
@@ -311,7 +311,7 @@ pub(crate) fn watched(
     playbacks.get(&(id as u32))?.watched(from, until)
 }
 
-/// What the users of class `class` saw of their videos.
+/// The videos that the users of class `class` saw.
 pub(crate) fn viewers(
     playbacks: &BTreeMap<u32, Playback>,
     users: &[UserMeter],

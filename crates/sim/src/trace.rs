@@ -23,7 +23,7 @@ pub const LARGEST: u64 = 64 << 20;
 /// scenario says otherwise).
 ///
 /// # Errors
-/// What is wrong and in which line: there are no opportunities, something is not a whole number of
+/// The fault and its line: there are no opportunities, something is not a whole number of
 /// milliseconds, a time is smaller than the one above it, the trace has no length, or it carries
 /// less than 1 bit/s.
 ///
@@ -83,7 +83,7 @@ pub fn has_steps(text: &str) -> bool {
 /// Reads the steps of the trace whose text is `text`. Their order is not checked.
 ///
 /// # Errors
-/// What is wrong and in which line: it does not have a time and a value. Or there are no steps.
+/// The fault and its line: it does not have a time and a value. Or there are no steps.
 pub fn read_steps<T: DeserializeOwned>(text: &str) -> Result<Vec<(Duration, T)>, String> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let step = |(index, line): (usize, &str)| {

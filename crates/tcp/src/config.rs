@@ -18,7 +18,7 @@ use std::collections::HashMap;
 /// name. `stack` names the stack, or is a table of its `kind` and its parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// What does not depend on the stack.
+    /// Parameters that do not depend on the stack.
     pub connection: ConnectionParams,
     /// The congestion control.
     pub congestion: CongestionControl,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 named_enum! {
-    /// How losses are found and repaired. Its name is that in a configuration.
+    /// The way in which losses are found and repaired. Its name is that in a configuration.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
     #[serde(rename_all = "kebab-case")]
     pub enum LossRecovery {

@@ -30,7 +30,7 @@ pub(crate) fn preset(name: &str) -> Result<Map<String, Value>, ConfigError> {
     Ok(whole)
 }
 
-/// What to write for a preset or a stack of an earlier version.
+/// The remedy for a preset or a stack of an earlier version.
 pub(crate) fn earlier(name: &str) -> Option<String> {
     (name == "linux-2.6").then(|| "\"linux-2.6\" is no more; write \"linux-2.6.26\"".to_owned())
 }

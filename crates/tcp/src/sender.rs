@@ -146,7 +146,7 @@ impl Sender {
         false
     }
 
-    /// What the handshake must send before data. Returns false if that is nothing.
+    /// Sends the handshake's part that must precede data. Returns false if there is none.
     #[cold]
     fn poll_handshake(&mut self, now: Time, segment: &mut Segment) -> bool {
         let Sender { connection, law } = self;

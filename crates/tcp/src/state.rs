@@ -2,7 +2,7 @@
 
 use forebay_core::Duration;
 
-/// Where in its life a sender is.
+/// The stage of a sender's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum State {
     /// The SYN is not yet acknowledged.
@@ -18,7 +18,7 @@ pub enum State {
     Aborted,
 }
 
-/// What a sender has done so far.
+/// Counts of a sender since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct SenderStats {
@@ -45,7 +45,7 @@ pub struct Info {
     pub srtt: Option<Duration>,
     /// Retransmission timeout, including backoff.
     pub rto: Duration,
-    /// What counts against the congestion window: what is probably in the network (RFC 6675, pipe).
+    /// Bytes that count against the congestion window: probably in the network (RFC 6675, pipe).
     pub in_flight: u64,
     /// The phase of loss recovery, in the words of the stack. Empty if it has none.
     pub phase: &'static str,

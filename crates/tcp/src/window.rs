@@ -1,4 +1,4 @@
-//! How large the receive window is.
+//! The size of the receive window.
 
 use forebay_core::{Bytes, ConfigError, text_form};
 use std::fmt;

@@ -27,7 +27,7 @@ struct StopAndWait {
 struct StopAndWaitParams {
     /// Segments that go at once.
     segments: u64,
-    /// How long an acknowledgment is awaited.
+    /// Time for which an acknowledgment is awaited.
     timeout: Duration,
 }
 

@@ -40,7 +40,7 @@ impl View {
         ForebayPacket { tos: self.tos.load(Relaxed), ..self.shown }
     }
 
-    /// Why it is not held in the queue of `desk`, if it is not.
+    /// The error that it is not held in the queue of `desk`, if it is not.
     fn refused(&self, desk: &Arc<Desk>) -> Result<(), String> {
         let id = self.shown.id;
         if !Arc::ptr_eq(&self.desk, desk) {

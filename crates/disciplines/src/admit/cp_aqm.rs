@@ -146,7 +146,7 @@ params! {
         pub max_congestion: f64 = 1.2,
         /// Congestion allowance rate (R_CA; section 3.3). Default: the link's rate.
         pub rate: Option<Rate> = None,
-        /// What the allowance rate follows if the capacity varies: "nothing"; "link", the rate that
+        /// Source of the allowance rate if the capacity varies: "nothing"; "link", the rate that
         /// the link tells; or "drain", the packets that leave the queue, with `rate` until their
         /// rate is known. With a policer for each queue, "drain" gives each bucket the rate at
         /// which the scheduler serves its queue.
@@ -163,7 +163,7 @@ params! {
         /// paper), so that fewer flows lose packets together: it grows from 0 with a full bucket to
         /// this value with an empty one. 0 to 1; 0 is off, the paper's; 0.03 is a good value.
         pub early_drop: f64 = 0.0,
-        /// What a policer meters (not in the paper): "port", all traffic; or "queue", where each
+        /// Traffic that a policer meters (not in the paper): "port", all; or "queue", where each
         /// queue has a bucket of size `bucket`, and those in use share `rate` equally. With the
         /// scheduler `fifo` and the classifier `class` this is a policer for each user, with
         /// `flow-hash` one for each flow.

@@ -87,7 +87,7 @@ params! {
         pub ecn: bool = false,
         /// Drop probability from which marks give way to drops (MAX_ECNTH), 0 to 1. Default 0.1.
         pub mark_ecnth: f64 = 0.1,
-        /// How the delay is measured: "timestamp" or "departure-rate" (RFC 8033, section 5.2).
+        /// The measurement of the delay: "timestamp" or "departure-rate" (RFC 8033, section 5.2).
         pub delay_estimation: DelayEstimation = DelayEstimation::default(),
         /// Whether drops that come too close together or too far apart are avoided (RFC 8033,
         /// section 5.4). Default true.

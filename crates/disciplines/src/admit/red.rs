@@ -95,7 +95,7 @@ params! {
         /// (section 6.1); with `target_delay` 1 - exp(-1/C), where C is what the link sends of
         /// `mean_packet` in 1 s.
         pub weight: Option<f64> = None,
-        /// How often `max_p` is adapted, between 0.01 and 0.5, so that the average stays between
+        /// Interval of adapting `max_p`, between 0.01 and 0.5, so that the average stays between
         /// 0.4 and 0.6 of the way from `min_th` to `max_th` (Adaptive RED, which has 500ms); above
         /// 0. Default: never.
         pub adapt_every: Option<Duration> = None,
@@ -119,7 +119,7 @@ params! {
         /// Typical packet size, in bytes, by which idle time is counted (s, section 11); above 0.
         /// Default 500B (ns-2).
         pub mean_packet: Bytes = Bytes(500),
-        /// How an arrival at an empty queue ages the average: by the idle `"time"`, by whole
+        /// Ageing of the average by an arrival at an empty queue: by the idle `"time"`, by whole
         /// packets and itself (`"arrivals"`, as in ns-2 and ns-3), or by the idle time and, while
         /// the last packet is being sent, itself (`"linux"`). Default "time".
         pub idle: Idle = Idle::default(),

@@ -100,7 +100,7 @@ params! {
         /// Time over which packets are counted: "lifetime" (the paper's), `{ decaying = "10s" }` or
         /// `{ sliding = "10s" }`.
         pub window: Window = Window::Lifetime,
-        /// How the threshold limits favour: "threshold" (the paper's) or "probabilistic".
+        /// The rule that limits favour: "threshold" (the paper's) or "probabilistic".
         pub mode: FavourMode = FavourMode::Threshold,
         /// Relative increase of the normal packets' mean wait that is accepted, above 0 to 1. If
         /// given, the threshold is computed from it, and `ncqthresh` is not used. Default: none.

@@ -95,10 +95,10 @@ params! {
         /// Rate to shape to, by the length on the wire; above 0. Default: none, the link's own rate
         /// is the limit.
         pub bandwidth: Option<Rate> = None,
-        /// How DSCPs choose a tin: "besteffort", "precedence", "diffserv3", "diffserv4" or
+        /// The mapping of DSCPs to tins: "besteffort", "precedence", "diffserv3", "diffserv4" or
         /// "diffserv8". Default "diffserv3".
         pub diffserv: Diffserv = Diffserv::Diffserv3,
-        /// Who shares the bandwidth fairly: "none", "srchost", "dsthost", "hosts", "flows",
+        /// Parties that share the bandwidth fairly: "none", "srchost", "dsthost", "hosts", "flows",
         /// "dual-srchost", "dual-dsthost" or "triple-isolate". Default "triple-isolate".
         pub isolation: Isolation = Isolation::TripleIsolate,
         /// The usual round-trip time to the far ends, COBALT's interval; above 0. Default 100ms.

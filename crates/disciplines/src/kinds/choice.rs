@@ -45,7 +45,7 @@ impl SorterParams {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClassesParams {
-    /// How packets are sorted: `{ kind = "class", queues = 2 }`, or `{ kind = "dscp" }`, which reads
+    /// The classifier: `{ kind = "class", queues = 2 }`, or `{ kind = "dscp" }`, which reads
     /// the precedence too. Under strict priority, higher queues are served first. Default: by class,
     /// with as many queues as the other parameters have entries, or 2.
     pub classify: Option<SorterParams>,
@@ -116,7 +116,7 @@ impl ServerParams {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServiceParams {
-    /// Who is served next: `{ kind = "strict-priority" }` (default), `{ kind = "wrr", weights =
+    /// The scheduler: `{ kind = "strict-priority" }` (default), `{ kind = "wrr", weights =
     /// [...] }`, `{ kind = "drr", weights = [...] }` or `{ kind = "wfq", weights = [...] }`.
     pub schedule: ServerParams,
 }

@@ -45,7 +45,7 @@ pub struct Htb;
 params! {
     /// Parameters of `htb`.
     pub struct HtbParams {
-        /// How packets are sorted into leaves: any classifier, such as `{ kind = "dscp" }`, with a
+        /// The classifier that sorts packets into leaves, such as `{ kind = "dscp" }`, with a
         /// queue for each leaf; queue 0 is the leaf written first. Default: by class.
         #[schemars(schema_with = "classifier")]
         pub classify: Option<Value> = None,

@@ -104,7 +104,7 @@ link_table! {
     }
 }
 
-/// How packets come and go.
+/// The way in which packets come and go.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Io {
@@ -125,7 +125,7 @@ fn default_buffers() -> u32 {
     16_384
 }
 
-/// How packets come and go.
+/// The way in which packets come and go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {

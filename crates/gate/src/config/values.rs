@@ -200,7 +200,7 @@ schema_form!(Ports, {
     ],
 });
 
-/// How a configuration writes a network.
+/// A network as a configuration writes it.
 pub(super) struct Network;
 
 schema_form!(Network, {

@@ -51,7 +51,7 @@ impl Side {
     }
 }
 
-/// What happened at an interface, beside the frames that came and went.
+/// Events at an interface, beside the frames that came and went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Missed {
     /// Frames that were longer than the MTU allows, such as merged segments of an offload.
@@ -66,7 +66,7 @@ pub struct Missed {
 
 /// A back end: two interfaces, and how frames are received from them and sent.
 pub trait Io: Send {
-    /// How its frames begin.
+    /// The layer at which its frames begin.
     fn layer(&self) -> Layer;
 
     /// Appends up to [`BATCH`] frames that arrived on `side` to `out`. They belong to the caller.
@@ -96,13 +96,13 @@ pub trait Io: Send {
         Ok(())
     }
 
-    /// What the next gate needs to continue with the same interfaces ([`take_over`]).
+    /// The state with which the next gate continues at the same interfaces ([`take_over`]).
     ///
     /// # Errors
     /// The back end cannot be handed over.
     fn descriptors(&self) -> io::Result<Vec<BorrowedFd<'_>>>;
 
-    /// Where the next frame is, on each side, after this gate has stopped taking frames.
+    /// Place of the next frame on each side, after this gate has stopped taking frames.
     fn places(&self) -> [usize; 2] {
         [0; 2]
     }
@@ -113,7 +113,7 @@ pub trait Io: Send {
     /// The descriptor on which to wait for frames from `side`.
     fn descriptor(&self, side: Side) -> BorrowedFd<'_>;
 
-    /// What has been missed on `side` so far.
+    /// The frames missed on `side` so far.
     fn missed(&mut self, side: Side) -> Missed;
 }
 

@@ -248,7 +248,7 @@ impl Port {
         first.map_or((most, None), |(at, train)| (at, Some(train)))
     }
 
-    /// How many frames have left, if `taken` should have been sent as one, by the result `sent`.
+    /// Number of frames that left, if `taken` should have been sent as one, by the result `sent`.
     /// None if it must be tried again later.
     fn gone(&mut self, sent: io::Result<usize>, taken: usize) -> io::Result<Option<usize>> {
         let error = match sent {

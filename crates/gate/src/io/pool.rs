@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 /// The place of a frame in its buffer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extent {
-    /// Where it begins in its buffer.
+    /// Its offset in its buffer, bytes.
     pub start: u16,
     /// Its length.
     pub len: u16,
@@ -61,7 +61,7 @@ impl Pool {
         self.size
     }
 
-    /// Where the buffers begin, and how many bytes they take. This is for the kernel, which writes
+    /// Address and size in bytes of the buffers. This is for the kernel, which writes
     /// only to buffers that were taken for it.
     pub fn memory(&self) -> (u64, u64) {
         (self.memory.as_ptr() as u64, (self.size * self.count as usize) as u64)
@@ -104,7 +104,7 @@ impl Pool {
         self.extents[index as usize] = Extent { start: start as u16, len: len as u16 };
     }
 
-    /// Where the frame in `index` is.
+    /// Place of the frame in `index`.
     #[inline]
     pub fn extent(&self, index: u32) -> Extent {
         self.extents[index as usize]

@@ -103,9 +103,9 @@ struct Segment<'a> {
     /// From the link header to the end of the payload.
     bytes: &'a [u8],
     version: u8,
-    /// Where its IP header begins.
+    /// Offset of its IP header, bytes.
     ip: usize,
-    /// Where its TCP header begins.
+    /// Offset of its TCP header, bytes.
     tcp: usize,
 }
 

@@ -5,7 +5,7 @@
 use super::*;
 use std::path::Path;
 
-/// What the policy answers here instead of EPERM: a number that no kernel uses.
+/// The policy's answer here instead of EPERM: a number that no kernel uses.
 const REFUSED: i32 = 4_000;
 
 /// The result of `attempt` under the policy.

@@ -1,4 +1,4 @@
-//! How much of the link each priority uses, as measured in front of it.
+//! The share of the link that each priority uses, as measured in front of it.
 
 use forebay_core::{Duration, Rate, Time};
 

@@ -122,7 +122,7 @@ pub struct Controller {
     table: Table,
     /// Active flows by level.
     active: Levels,
-    /// How often the highest active level has fallen.
+    /// Number of falls of the highest active level.
     falls: u64,
     /// Frozen flows, by level.
     frozen: BTreeSet<(u8, Slot)>,
@@ -130,7 +130,7 @@ pub struct Controller {
     timers: BTreeSet<(Time, Slot)>,
     /// Releases of flows that were forgotten.
     owed: VecDeque<Ack>,
-    /// How much of the link each level uses; None with `freeze = "always"`, which does not ask.
+    /// Share of the link that each level uses; None with `freeze = "always"`, which does not ask.
     load: Option<Load>,
     /// Bytes that the link adds to every IP packet.
     overhead: u32,

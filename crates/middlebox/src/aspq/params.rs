@@ -22,7 +22,7 @@ params! {
     /// Parameters of the controller.
     #[derive(PartialEq, Eq)]
     pub struct Params {
-        /// How a packet's priority level is determined: "class" (its QoS class), `{ dscp = [["EF"]]
+        /// The rule for a packet's priority level: "class" (its QoS class), `{ dscp = [["EF"]]
         /// }` or `{ ports = [[5001, 5002]] }`: lists of codepoints or ports, those of level 1
         /// first; all others are level 0.
         pub priority: Priority = Priority::Class,

@@ -6,7 +6,7 @@ use forebay_core::{Codepoint, ConfigError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the controller determines a packet's priority level. The device behind it must do the same.
+/// The rule for a packet's priority level. The device behind the controller must have the same.
 /// Level 0 is served last.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

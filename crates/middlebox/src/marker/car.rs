@@ -1,6 +1,6 @@
 //! Committed access rate (CAR).
 //!
-//! What it does: a token bucket in which a packet that lacks tokens may borrow them, up to an
+//! A token bucket in which a packet that lacks tokens may borrow them, up to an
 //! extended burst. Every packet that borrows adds the present debt to a compounded debt. The packet
 //! that would raise it above the extended burst exceeds the rate, and the compounded debt starts
 //! again at zero. So packets exceed more often the higher the debt is, and not every packet of a

@@ -1,6 +1,6 @@
 //! Token bucket marker.
 //!
-//! What it does: tokens arrive at the rate, up to a burst. A packet that finds as many tokens as it
+//! Tokens arrive at the rate, up to a burst. A packet that finds as many tokens as it
 //! has bytes takes them and is in profile. With an excess burst, tokens for which the first bucket
 //! has no room go to a second one. Packets that find tokens only there get level 1, the others
 //! level 2.

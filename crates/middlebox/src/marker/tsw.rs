@@ -1,6 +1,6 @@
 //! Time sliding window marker.
 //!
-//! What it does: estimates the rate of the traffic over a window that decays with time. It marks
+//! It estimates the rate of the traffic over a window that decays with time. It marks
 //! packets at random, as many as the share of the traffic above the rate. Random marks are spread
 //! over the flows and over time.
 //!

@@ -50,7 +50,7 @@ impl Agent {
     /// Reads an agent from plain values.
     ///
     /// # Errors
-    /// What is wrong, with its place and the remedy.
+    /// The first fault, with its place and the remedy.
     pub fn read(tree: &Value) -> Result<Self, ConfigError> {
         let agent: Agent = read(tree)?;
         require(agent.step > Duration::ZERO, "step", || {

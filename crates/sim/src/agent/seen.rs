@@ -37,7 +37,7 @@ impl Counts {
         Counts { bytes, dropped, marked, ..Counts::default() }
     }
 
-    /// What has been counted since `before`. Differences wrap: counts that begin again at zero go on
+    /// The counts since `before`. Differences wrap: counts that begin again at zero go on
     /// from the negative of what was counted until then.
     pub fn since(&self, before: &Counts) -> Counts {
         Counts {

@@ -1,4 +1,4 @@
-//! What the viewer of an adaptive video sees: the rates that are played, stalls and switches.
+//! The view of an adaptive video: the rates that are played, stalls and switches.
 //!
 //! Playback begins with the first segment, and again after a stall with the next one. The quality
 //! of experience is the linear one of X. Yin et al., *A control-theoretic approach for dynamic
@@ -8,7 +8,7 @@
 use crate::traffic::Media;
 use forebay_core::Time;
 
-/// What a second without a picture costs in the rate of one segment, bit/s (Yin et al.:
+/// The cost of a second without a picture in the rate of one segment, bit/s (Yin et al.:
 /// mu and mu_s are 3000 kbit/s, lambda is 1).
 const STALL_BPS: f64 = 3e6;
 
@@ -28,7 +28,7 @@ struct Segment {
     media: Media,
 }
 
-/// What a viewer saw in a span of time.
+/// A viewer's picture in a span of time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Watched {
     /// Mean of the played rates by time, bit/s. None if nothing was played.
@@ -63,7 +63,7 @@ impl Playback {
         }
     }
 
-    /// What the viewer saw from `from` to `until`. None if nobody watched then.
+    /// The viewer's picture from `from` to `until`. None if nobody watched then.
     pub fn watched(&self, from: Time, until: Time) -> Option<Watched> {
         let until = until.min(self.stop);
         let within = |begin: Time, end: Time| end.min(until).since(begin.max(from)).as_secs_f64();

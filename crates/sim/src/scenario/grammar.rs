@@ -68,7 +68,7 @@ pub struct ScenarioTable {
     /// longitude and latitude. Runs ignore them.
     #[serde(default)]
     pub positions: BTreeMap<String, [f64; 2]>,
-    /// Who sends what. The parameters of the source's kind are given beside the common ones.
+    /// The sources of traffic. The parameters of a source's kind are given beside the common ones.
     pub traffic: Vec<Map<String, Value>>,
     /// Changes during the run, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -88,7 +88,7 @@ pub fn parse(text: &str) -> Result<Value, ConfigError> {
 /// The tree of the JSON text `text`.
 ///
 /// # Errors
-/// Where the text is not JSON, with line and column.
+/// The fault of a text that is not JSON, with line and column.
 pub fn parse_json(text: &str) -> Result<Value, ConfigError> {
     serde_json::from_str(text).map_err(|error| ConfigError::new("", short(&error.to_string())))
 }
@@ -122,7 +122,7 @@ impl Scenario {
     /// from `base`.
     ///
     /// # Errors
-    /// What is wrong, with its path and the remedy.
+    /// The first fault, with its path and the remedy.
     pub fn read(tree: &Value, base: &Path, registry: &Arc<Registry>) -> Result<Self, ConfigError> {
         Scenario::read_after(None, tree, base, registry)
     }

@@ -7,7 +7,7 @@ use super::family::{BuildSite, Facts, Generator, JudgedBy};
 use super::{Transfer, Transfers};
 use forebay_core::{ConfigError, Duration, Named, Rng, Time, config::require, params};
 
-/// Who sends probes.
+/// The sender of probes.
 pub struct Responsiveness {
     interval: Duration,
     begun: bool,

@@ -53,7 +53,7 @@ pub(crate) struct DataSender {
     /// Whether it was mangled, so that reports do not count.
     deaf: bool,
     syns: u8,
-    /// How the SYN-ACK arrived, to be reported with a pure acknowledgment (section 3.2.2.1).
+    /// The codepoint of the SYN-ACK, to be reported with a pure acknowledgment (section 3.2.2.1).
     pub(crate) to_tell: Option<Ecn>,
     syn_ack_marked: bool,
     /// r.cep: marked packets that it received.

@@ -36,7 +36,7 @@ pub(crate) use data_sender::{DataSender, News};
 
 use forebay_core::Ecn;
 
-/// How a receiver reports marks to its sender.
+/// A receiver's way of reporting marks to its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Feedback {
     /// Not at all. Packets are not ECN-capable.
@@ -54,7 +54,7 @@ const DIVACE: u64 = 8;
 const FIRST_CEP: u64 = 5;
 const FIRST_BYTES: u32 = 1;
 
-/// How the handshake reports a codepoint, on the SYN-ACK and on its acknowledgment (tables 2 and
+/// The handshake's report of a codepoint, on the SYN-ACK and on its acknowledgment (tables 2 and
 /// 3).
 fn handshake_ace(came: Ecn) -> u8 {
     match came {

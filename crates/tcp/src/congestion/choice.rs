@@ -43,7 +43,7 @@ pub struct Conduct {
     /// Linux's name of its own control of this kind. Linux's stacks use that one if they have it,
     /// and so does the lab.
     pub linux: Option<&'static str>,
-    /// What a connection must have.
+    /// The features that a connection must have.
     pub needs: Needs,
 }
 

@@ -218,7 +218,7 @@ pub struct CongestionEvent {
     pub flight: u64,
 }
 
-/// How much a controller is told of its connection.
+/// The amount that a controller is told of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Attention {
     /// Only [`CongestionController::on_ack`] and [`CongestionController::on_congestion`].
@@ -234,7 +234,7 @@ pub enum Attention {
 /// The tasks of a controller beside growing its window, and the reports that it needs for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Role {
-    /// How much it is told.
+    /// The amount that it is told.
     pub attention: Attention,
     /// Whether it alone sets `cwnd`, also in recovery and at timeouts.
     pub governs: bool,

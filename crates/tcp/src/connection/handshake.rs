@@ -14,7 +14,7 @@ pub(crate) struct Opened {
     pub(crate) rtt: Option<Duration>,
     /// Number of times that the SYN's timer expired.
     pub(crate) timeouts: u64,
-    /// How the receiver will report marks.
+    /// The receiver's way of reporting marks.
     pub(crate) feedback: Feedback,
     /// The SYN arrived marked.
     pub(crate) syn_marked: bool,

@@ -80,7 +80,7 @@ pub(crate) struct Connection {
     habits: Habits,
 }
 
-/// How Linux's senders differ in the handshake and its clock.
+/// Differences of Linux's senders in the handshake and its clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Habits {
     /// The timestamp clock counts milliseconds.
@@ -91,7 +91,7 @@ pub(crate) struct Habits {
     pub(crate) plain_syn_again: bool,
 }
 
-/// What a connection is made from.
+/// The parts of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Site<'a> {
     pub(crate) connection: &'a ConnectionParams,

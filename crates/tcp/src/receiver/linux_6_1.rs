@@ -1,4 +1,4 @@
-//! How Linux 6.1 differs: it counts memory, and the application, which runs right after each
+//! The receiver of Linux 6.1. It counts memory, and the application, which runs right after each
 //! segment, influences when the segment is acknowledged (`tcp_recvmsg`, `tcp_cleanup_rbuf`).
 
 use super::Receiver;

@@ -1,4 +1,4 @@
-//! How the receiver reports marks: that there were some (RFC 3168), each change (RFC 8257), or how
+//! The receiver's reports of marks: that there were some (RFC 3168), each change (RFC 8257), or how
 //! many there were (RFC 9768).
 
 use super::Receiver;

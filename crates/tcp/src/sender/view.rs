@@ -89,7 +89,7 @@ impl Sender {
         self.law.get().info(&self.connection)
     }
 
-    /// How the receiver reports marks. Until the handshake is over, how it is asked to.
+    /// The receiver's way of reporting marks; the one asked for, until the handshake is over.
     pub fn feedback(&self) -> Feedback {
         match (&self.connection.accurate, self.connection.ecn) {
             (Some(_), _) => Feedback::Accurate,

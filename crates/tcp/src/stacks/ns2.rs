@@ -30,7 +30,7 @@ enum Action {
     Timeout,
 }
 
-/// How `slowdown` changes the window.
+/// The change of the window by `slowdown`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cut {
     Half,

@@ -52,7 +52,7 @@ macro_rules! version {
 
 /// The controls that 2.6 has.
 const OLD: Option<&[&str]> = Some(&["cubic", "new-reno"]);
-/// What 2.6 lacks.
+/// Parameters that 2.6 lacks.
 const OLD_LACKS: &[&str] = &["accurate_ecn", "hystart", "pacing", "quick_acks"];
 
 version!(

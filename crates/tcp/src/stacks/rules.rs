@@ -50,7 +50,7 @@ pub trait Rules: fmt::Debug + Send {
     /// The retransmission timer expired. Returns its next time.
     fn on_timeout(&mut self, flow: &Flow) -> Duration;
 
-    /// Where the next segment to send now begins. [`Rules::sent`] follows.
+    /// Start of the next segment to send now. [`Rules::sent`] follows.
     fn poll(&mut self, flow: &Flow) -> Option<u64>;
 
     /// The segment from `start` to `end` is sent, as [`Rules::poll`] asked. `flow` is as it was

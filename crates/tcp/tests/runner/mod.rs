@@ -30,7 +30,7 @@
 //! `accecn1=...` (counters in the order of the option), and the words `ae`, `ece`, `cwr`, `fin`, `psh`,
 //! `ect` (ECT(0)), `ect1`, `ce` (it comes marked) and `bleached` (it comes as not ECN-capable).
 //!
-//! What the side under test sends waits in order with its time, and must be taken by:
+//! Segments that the side under test sends wait in order with their times, and must be taken by:
 //!
 //! ```text
 //! expect seg 1 1000 [words]                   payload: first offset, length; sent at this time
@@ -421,7 +421,7 @@ fn accecn(order: u8, text: &str) -> Result<AccEcnOption, String> {
     Ok(AccEcnOption { e0b, ceb, e1b, order, fields: count })
 }
 
-/// What of it is on the wire.
+/// The option as it is on the wire.
 fn shown(option: AccEcnOption) -> String {
     let AccEcnOption { e0b, ceb, e1b, order, fields } = option;
     let counters = if order == 0 { [e0b, ceb, e1b] } else { [e1b, ceb, e0b] };

@@ -95,7 +95,7 @@ pub(super) struct Reserve {
     guard: Option<Guard>,
 }
 
-/// What p = 0 may lose.
+/// The limit of what p = 0 may lose.
 struct Guard {
     max_loss: f64,
     /// The largest R, in packets.

@@ -104,7 +104,7 @@ params! {
         /// Typical packet size, in bytes, by which idle time is counted; above 0. Default 500B
         /// (ns-2).
         pub mean_packet: Bytes = Bytes(500),
-        /// How an arrival at an empty queue ages the average: by the idle `"time"`, or by whole
+        /// Ageing of the average by an arrival at an empty queue: by the idle `"time"`, or by whole
         /// packets and itself (`"arrivals"`, as in ns-2 and ns-3). Default "time".
         pub idle: Idle = Idle::default(),
         /// Which packets may be dropped (Bodin and Schelén, section 2.2): "drop-arrivals" or

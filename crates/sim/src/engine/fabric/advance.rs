@@ -1,4 +1,4 @@
-//! How a link is advanced, one type for each way.
+//! The ways to advance a link, one type for each.
 //!
 //! A packet arrives at the queue of a link, or the link becomes free and sends the next packet. Both are
 //! done by [`Service`](super::service::Service), whatever the way. The results are equal:

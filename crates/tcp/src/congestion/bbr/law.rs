@@ -325,7 +325,7 @@ impl Law {
         self.extra[self.extra_at] = self.extra[self.extra_at].max(extra);
     }
 
-    /// What aggregation adds to the window (`bbr_ack_aggregation_cwnd`).
+    /// The window's addition for aggregation (`bbr_ack_aggregation_cwnd`).
     fn aggregation(&self) -> u32 {
         if !self.full {
             return 0;

@@ -7,9 +7,9 @@ use forebay_core::Duration;
 
 /// Loss rate that is tolerated while bandwidth is probed (BBR.LossThresh).
 pub(super) const LOSS_THRESH: f64 = 0.02;
-/// What remains of a bound after a round with losses (BBR.Beta).
+/// The share of a bound that remains after a round with losses (BBR.Beta).
 pub(super) const BETA: f64 = 0.7;
-/// How long the smallest round-trip time counts (BBR.MinRTTFilterLen).
+/// The time for which the smallest round-trip time counts (BBR.MinRTTFilterLen).
 const MIN_RTT_FILTER: Duration = Duration::from_secs(10);
 /// Time between two states ProbeRTT (BBR.ProbeRTTInterval).
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
@@ -227,7 +227,7 @@ impl Bbr3 {
     }
 }
 
-/// What was in flight when the losses passed the threshold, which was somewhere in the lost segment
+/// Data in flight when the losses passed the threshold, which was somewhere in the lost segment
 /// (InflightAtLoss).
 pub(super) fn inflight_at_loss(lost: &Lost) -> u64 {
     let before = lost.tx_in_flight.saturating_sub(lost.bytes) as f64;

@@ -90,7 +90,7 @@ enum Pending {
     Reordering,
 }
 
-/// What may leave before the application writes on.
+/// The limit of what may leave before the application writes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Push {
     /// Everything (`__tcp_push_pending_frames`).
@@ -137,7 +137,7 @@ pub(crate) struct Machine {
     prior_ssthresh: u32,
     prior_cwnd: u32,
     reduced: bool,
-    /// Where the reduction began; 0 if it cannot be undone.
+    /// Start of the reduction; 0 if it cannot be undone.
     undo_marker: u64,
     /// Retransmissions since then that no D-SACK has answered.
     undo_retrans: i32,
@@ -154,7 +154,7 @@ pub(crate) struct Machine {
     fack: u64,
     fack_count: u32,
     blocks: [(u64, u64); 3],
-    /// Where 2.6.18's walk over the queue stopped.
+    /// The place at which 2.6.18's walk over the queue stopped.
     hint: Option<u64>,
     resend: Resend,
     /// A timer has expired, and new data wait for the next acknowledgment.

@@ -23,7 +23,7 @@ pub(super) struct Sent {
     pub(super) seq: u64,
     /// When it was last sent.
     pub(super) at: Time,
-    /// How far the highest byte sent was above `seq` when this buffer was sent again.
+    /// The distance of the highest byte sent above `seq` when this buffer was sent again.
     pub(super) ahead: u32,
     pub(super) len: u16,
     pub(super) marks: u8,

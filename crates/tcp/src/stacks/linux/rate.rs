@@ -26,7 +26,7 @@ struct Told {
     snapshot: Snapshot,
     /// Time from sending the first segment of the window to sending this one.
     sending: Duration,
-    /// Where the newest segment ends.
+    /// End of the newest segment.
     end: u64,
 }
 

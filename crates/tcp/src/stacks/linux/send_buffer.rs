@@ -2,7 +2,7 @@
 //! full, and sleeps until a third of it is free (`tcp_sendmsg_locked`, `tcp_check_space`). It grows
 //! with the window (`tcp_sndbuf_expand`), up to `tcp_wmem_max`.
 //!
-//! What is written is divided into buffers, which then leave (see `segmentation`). Where the
+//! Written data are divided into buffers, which then leave (see `segmentation`). Where the
 //! application stops, and after each half of the receiver's window, a buffer has PSH. Segments with
 //! PSH are acknowledged separately, so the size affects the acknowledgments.
 
@@ -29,7 +29,7 @@ struct Unsent {
     push: bool,
 }
 
-/// What is sent and not acknowledged: where it begins, and the number of its buffers.
+/// Data sent and not acknowledged: their beginning and the number of their buffers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InFlight {
     pub(super) start: u64,

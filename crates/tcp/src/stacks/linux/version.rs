@@ -27,7 +27,7 @@ impl Version {
         self != Version::Linux6_1
     }
 
-    /// How its handshake and its clock differ from the standards'.
+    /// The differences of its handshake and its clock from the standards'.
     pub(crate) fn habits(self) -> Habits {
         Habits { millis: true, separate_ack: true, plain_syn_again: !self.is_2_6() }
     }

@@ -32,7 +32,7 @@ use rtt::{RttEstimator, TimedSegments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the window comes down to its threshold during recovery with SACK.
+/// The window's way down to its threshold during recovery with SACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reduction {
@@ -43,18 +43,18 @@ pub enum Reduction {
     Proportional,
 }
 
-/// What is sent again first, with SACK.
+/// The order of retransmissions with SACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepairOrder {
-    /// What is deemed lost, then new data, then other holes (RFC 6675, NextSeg).
+    /// Data deemed lost, then new data, then other holes (RFC 6675, NextSeg).
     LostFirst,
     /// Whatever is missing below the highest SACKed segment, before new data (NextSeg with rule 3
     /// before rule 2; ns-2's `Sack1`).
     HolesFirst,
 }
 
-/// What a timeout makes of the data outstanding.
+/// The treatment of outstanding data at a timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeoutRecovery {
@@ -72,7 +72,7 @@ params! {
     pub struct StandardParams {
         /// New data on the first two duplicate acknowledgments (RFC 3042).
         pub limited_transmit: bool = true,
-        /// How the window comes down during recovery with SACK: `"at-once"` (RFC 6675) or
+        /// The window's way down during recovery with SACK: `"at-once"` (RFC 6675) or
         /// `"proportional"` (RFC 6937).
         pub reduction: Reduction = Reduction::AtOnce,
         /// Most segments that one acknowledgment counts for when the window grows, at least 1; as
@@ -84,10 +84,10 @@ params! {
         /// the smoothed round-trip time; 1us if absent (Linux: its `tcp_rto_min` of 200ms).
         #[serde(skip_serializing_if = "Option::is_none")]
         pub clock_granularity: Option<Duration> = None,
-        /// What is sent again first, with SACK: `"lost-first"` (RFC 6675), or `"holes-first"`
+        /// Order of retransmissions with SACK: `"lost-first"` (RFC 6675), or `"holes-first"`
         /// (ns-2's `Sack1`).
         pub repair_order: RepairOrder = RepairOrder::LostFirst,
-        /// What a timeout makes of the data outstanding, with SACK: `"resend"` (RFC 5681), or
+        /// Treatment of outstanding data at a timeout, with SACK: `"resend"` (RFC 5681), or
         /// `"f-rto"` (RFC 5682; Linux from 2.6.24).
         pub timeout_recovery: TimeoutRecovery = TimeoutRecovery::Resend,
     }
@@ -175,7 +175,7 @@ impl Standard {
         self.watch.is_some().then(|| self.in_flight(connection))
     }
 
-    /// What `segment` reports about marks.
+    /// The report of `segment` about marks.
     #[inline]
     fn read_marks(
         &mut self,

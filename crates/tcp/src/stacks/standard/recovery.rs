@@ -347,7 +347,7 @@ impl Recovery {
         }
     }
 
-    /// What to send again now, at most one segment. It counts as sent. `new_data` says that new
+    /// The data to send again now, at most one segment. It counts as sent. `new_data` says that new
     /// data could be sent instead.
     pub(super) fn next_retransmission(
         &mut self,

@@ -1,4 +1,4 @@
-//! What is known of the data in flight (RFC 6675): which bytes were selectively acknowledged, which
+//! The state of the data in flight (RFC 6675): which bytes were selectively acknowledged, which
 //! are taken as lost, and which were sent again. `pipe` follows from these and is updated
 //! incrementally.
 //!
