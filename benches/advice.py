@@ -21,6 +21,7 @@ from forebay.advice.network import number
 from forebay.advice.pick import rank
 from forebay.advice.words import amount
 from forebay.comparison import Comparison, beside_today, entries
+from forebay.lab.errors import LabError
 from forebay.lab.virtual import kernel
 from forebay.scenario import TODAY
 
@@ -70,6 +71,7 @@ def networks(names: list[str]) -> Iterator[tuple[str, forebay.Scenario]]:
 
 def main(replications: int, gate: str | None, names: list[str]) -> None:
     """Print a row for each deciding measure of each network."""
+    linux_kernel = kernel.found()
     print("| Network | Recommended | Among the best on Linux | Measure | Simulated | Linux |")
     print("|---|---|---|---|---|---|")
     for name, scenario in networks(names):
@@ -77,7 +79,7 @@ def main(replications: int, gate: str | None, names: list[str]) -> None:
         simulated = forebay.compare(scenario, disciplines=lanes, replications=replications)
         twins = [of_kernel(each.label, each.queue) for each in simulated.variants]
         linux = lab.compare(
-            scenario, twins, replications=replications, kernel=kernel.found(), gate=gate
+            scenario, twins, replications=replications, kernel=linux_kernel, gate=gate
         )
         pick = advise(simulated).pick
         assert pick is not None
@@ -93,4 +95,8 @@ def main(replications: int, gate: str | None, names: list[str]) -> None:
 
 if __name__ == "__main__":
     count, gate, *names = [*sys.argv[1:], *("5", "")[len(sys.argv) - 1 :]]
-    main(int(count), gate or None, names)
+    try:
+        main(int(count), gate or None, names)
+    except LabError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -192,8 +192,8 @@ class Beside(Enum):
 
 
 MARKED = (
-    "* best, or the difference to the best is too small to notice; ~ cannot be told apart from "
-    "the best with these runs."
+    f"* best, or its difference to the best is {Beside.SMALL.value}; ~ it and the best "
+    f"{Beside.OPEN.value}."
 )
 """What the marks of a table mean."""
 

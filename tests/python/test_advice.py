@@ -38,7 +38,8 @@ PRICE = re.compile(
     r"(.*?) [\d.]+( ±[\d.]+)?( \S+| percentage points)? (lower|higher) than (today|under (d\d))"
 )
 UNSURE = re.compile(
-    r"(.*?) from [\d.]+ lower to [\d.]+( \S+)? higher than under (d\d): these runs cannot tell"
+    r"(.*?) from [\d.]+ lower to [\d.]+( \S+)? higher than under (d\d): "
+    r"the two cannot be told apart with these runs"
 )
 SIZES = {GOODPUT: 5e6, TAIL_DELAY: 80.0, LOSS: 0.01, COMPLETION: 2.0, MOS: 3.2, QUEUE_DELAY: 60.0}
 
@@ -243,7 +244,8 @@ def test_too_small_to_notice_and_not_told_apart_are_two_things() -> None:
     noisy = results(QUEUE_DELAY, {"cake": 30.0, "codel": 60.0, "fifo": 820.0}, 2.0)
     assert noisy.beside["codel"] is Beside.OPEN
     advice = advice_from([noisy], [], [], ["cake", "codel", "fifo"], 10, LEVEL)
-    assert "with these runs codel (60" in advice.findings[0].sentence
+    assert "it and codel (60 ±89 ms)" in advice.findings[0].sentence
+    assert Beside.OPEN.value in advice.findings[0].sentence
     assert "too small" not in advice.findings[0].sentence
     # A small mean difference is not known to be small if its interval is wide.
     wide = results(QUEUE_DELAY, {"cake": 30.0, "codel": 31.0}, 2.0)

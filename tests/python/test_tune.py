@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from forebay._cli import app
 from forebay._relative import relative
 from forebay._runs.journal import read_journal
 from forebay.judge import Standing
+from forebay.measures import Beside
+from forebay.scenario import TODAY
 from forebay.tune import Outcome, tune
 from forebay.tune.goal import Estimate, Goal, read_bound, read_goal
 from forebay.tune.search import Tried, Tuning
@@ -260,6 +263,29 @@ def test_what_stands_beside_is_never_worse_and_called_so(scenario: Path) -> None
     close = tried("prio", (), 4.04e6, 0.5)
     assert Outcome(plan, (ours,), (ours,), (close,)).best is ours
     assert Outcome(plan, (ours,), (ours,), (close,)).equals == (close,)
+
+
+def test_the_best_is_beside_the_queue_of_today(scenario: Path) -> None:
+    goal = Goal("classes.up.goodput_bps", True, ())
+    path = "link.up.queue.target"
+    plan = Tuning(
+        load(scenario), "up", {"kind": "codel"}, (read_parameter(f"{path}=1ms..99ms"),), goal
+    )
+
+    def said(*today: float) -> str:
+        ours = Tried("trial 7", ("68ms",), Estimate({goal.key: [4e6, 4.01e6, 4.02e6, 4.01e6]}))
+        other = Tried(TODAY, (), Estimate({goal.key: list(today)}))
+        screen = StringIO()
+        print_outcome(
+            Console(file=screen, width=200), Outcome(plan, (ours,), (ours,), (other,)), "small.toml"
+        )
+        return " ".join(screen.getvalue().split())
+
+    assert re.search(
+        r"Beside today: up goodput is 1\.\d+ ±0\.\d+ Mb/s above it\.",
+        said(3e6, 3.01e6, 3.02e6, 3e6),
+    )
+    assert f"Beside today: by up goodput the two {Beside.OPEN.value}." in said(3e6, 5e6, 4e6, 4e6)
 
 
 def test_gain_and_efficiency_are_ratios_within_a_replication() -> None:

@@ -252,6 +252,17 @@ def test_captures_that_cannot_be_written_are_refused_before_the_run(
     assert raised.value.filename == str(into / name) and (into / name).read_text() == before
 
 
+def test_a_build_says_a_line_a_step_and_at_each_tenth_of_a_long_one() -> None:
+    lines: list[str] = []
+    told = kernel.by_tenths(lines.append)
+    told("configuring Linux", 0.0)
+    for part in range(101):
+        told("building Linux", part / 300)
+    assert lines == ["configuring Linux"] + [
+        f"building Linux{part}" for part in ("", ": 10 %", ": 20 %", ": 30 %")
+    ]
+
+
 def test_a_machine_without_a_kernel_is_told_how_to_get_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -32,6 +32,8 @@ class Bar:
             transient=True,
             disable=not console.is_terminal,
         )
+        self.shown = console.is_terminal
+        """Whether there is a person to see it."""
         self._task = self._progress.add_task("starting", total=1.0)
         self.state = "0 runs"
 

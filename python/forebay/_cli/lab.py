@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,20 +150,13 @@ def command(
 
 def a_kernel(folder: Path | None, bar: Bar) -> Kernel:
     """The kernel for virtual labs; built if there is none."""
-    from forebay.lab.virtual.kernel import BUILDS, build, cache, find
+    from forebay.lab.virtual.kernel import BUILDS, build, by_tenths, cache, find
 
     into = folder or cache()
-    doing = ""
-
-    def told(what: str) -> None:
-        nonlocal doing
-        doing = what
-        bar.say(what, 0.0)
-
     kernel = find(folder)
     if kernel is None:
         say(f"{BUILDS} In {into}.", err=True)
-        kernel = build(into, say=told, progress=lambda part: bar.say(doing, part))
+        kernel = build(into, told=bar.say if bar.shown else by_tenths(partial(say, err=True)))
     return kernel
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from forebay.advice.criteria import Criterion, distorted_of
@@ -66,17 +66,27 @@ def by_class(comparison: Comparison, *, short: bool = False) -> Table:
     Values that are kept out of the score have a sign, `forebay.measures.DISTORTED`.
     Cells are marked by `forebay.measures.MARKED`, in columns where not all are.
     """
+    rows: list[Row | Group] = []
+    for measure, columns in columns_of(comparison):
+        rows.append(Group(f"{measure.short if short else measure.title}, {measure.unit}"))
+        rows += [
+            [label, *(column[label] for column in columns.values())] for label in comparison.labels
+        ]
+    return Table(["", *comparison.classes], rows, "What each class got")
+
+
+def columns_of(comparison: Comparison) -> Iterator[tuple[Measure, dict[str, dict[str, Cell]]]]:
+    """Each measure with a cell for each class and discipline, marked as `by_class` says."""
     network = network_of(comparison.variants[0].scenario, comparison.link)
     distorted = {(each.subject, each.measure.key) for each in distorted_of(comparison, network)}
-    rows: list[Row | Group] = []
     for measure in measured(comparison):
-        columns = [
-            _column(comparison, class_, measure, (class_, measure.key) in distorted)
-            for class_ in comparison.classes
-        ]
-        rows.append(Group(f"{measure.short if short else measure.title}, {measure.unit}"))
-        rows += [[label, *(column[label] for column in columns)] for label in comparison.labels]
-    return Table(["", *comparison.classes], rows, "What each class got")
+        yield (
+            measure,
+            {
+                class_: _column(comparison, class_, measure, (class_, measure.key) in distorted)
+                for class_ in comparison.classes
+            },
+        )
 
 
 def of_link(comparison: Comparison, *, short: bool = False) -> Table:

@@ -56,12 +56,13 @@ def print_meaning(console: Console, word: str) -> None:
     catalogue: dict[str, Any] = json.loads(_engine.kinds(plugins))
     found = _terminal.print_named(console, catalogue, word)
     found = _print_parameter(console, catalogue, word) or found
-    told = [each for each in glossary() if _same(word, each.names)]
+    measures = [each for each in (*MEASURES, QUEUE_DELAY) if _same(word, _names(each))]
+    asked = [word, *(name for each in measures for name in _names(each))]
+    told = [each for each in glossary() if any(_same(one, each.names) for one in asked)]
     for each in told:
         console.print(Text(each.names[0], "bold"), Text(f"({', '.join(each.names[1:])})", "dim"))
         console.print(Padding(each.means, (0, 0, 0, 2)), highlight=False)
         console.print(Padding(f"docs/{each.page}", (0, 0, 0, 2)), style="dim", highlight=False)
-    measures = [each for each in (*MEASURES, QUEUE_DELAY) if _same(word, _names(each))]
     for measure in measures if not told else []:
         console.print(Text(measure.key, "bold"), Text(f"{measure.title}, {measure.unit}"))
         console.print(Padding(measure.explained or "docs/summary.md", (0, 0, 0, 2)))
@@ -96,7 +97,7 @@ def print_field(console: Console, path: str, file: File) -> None:
 
 def _print_parameter(console: Console, catalogue: dict[str, Any], word: str) -> bool:
     """Print a parameter by the name of its kind and its own, such as `fq-codel.target`."""
-    kind, _, name = word.partition(".")
+    kind, _, name = word.rpartition(".")
     for entry in (each for group in _terminal.GROUPS for each in catalogue[group]):
         for parameter in entry["parameters"]:
             if (entry["name"], parameter["name"]) == (kind, name):
@@ -115,7 +116,7 @@ def _same(word: str, names: tuple[str, ...]) -> bool:
 
 def _nearest(word: str, catalogue: dict[str, Any]) -> str:
     """That a word is unknown, with those that are near; empty for a path of several steps."""
-    first, dot, name = word.partition(".")
+    first, dot, name = word.rpartition(".") if "." in word else (word, "", "")
     entries = {each["name"]: each for group in catalogue.values() for each in group}
     if dot:
         if first not in entries:

@@ -185,8 +185,8 @@ def _conclusion(
         if ranking.open:
             return "open", None, "Run more.", _undecided(ranking, replications), more
         why = (
-            "In every deciding measure the differences are too small to notice, or the "
-            "disciplines cannot be told apart with these runs."
+            f"In every deciding measure the differences are {Beside.SMALL.value}, or the "
+            f"disciplines {Beside.OPEN.value}."
         )
         return "none", None, "Take the simplest.", why, None
     pick = ranking.order[0]
@@ -233,9 +233,7 @@ def _why(criteria: Sequence[Criterion], pick: str) -> str:
         if small:
             parts.append(f"In {grouped(small)} its difference to the best is {Beside.SMALL.value}.")
         if open_:
-            parts.append(
-                f"In {grouped(open_)} it cannot be told apart from the best with these runs."
-            )
+            parts.append(f"In {grouped(open_)} it and the best {Beside.OPEN.value}.")
     return " ".join(parts)
 
 
@@ -293,7 +291,7 @@ def _rest_of_best(criterion: Criterion) -> str:
         parts.append(f"the difference of {listed(found)} is {Beside.SMALL.value} (up to {limit})")
     if open_ := criterion.those(Beside.OPEN):
         found = [f"{label} ({value(criterion, label)})" for label in open_]
-        parts.append(f"with these runs {listed(found)} cannot be told apart from it")
+        parts.append(f"it and {listed(found)} {Beside.OPEN.value}")
     return "; ".join(parts)
 
 
@@ -343,7 +341,8 @@ def _beside(criteria: Sequence[Criterion], pick: str, today: str | None) -> list
             continue
         else:
             sentence = (
-                f"{each.name} {between(difference, each)} than {beside}: these runs cannot tell"
+                f"{each.name} {between(difference, each)} than {beside}: the two "
+                f"{Beside.OPEN.value}"
             )
         found.append((abs(own - before) / (abs(before) or 1.0), better, sentence))
     found.sort(key=lambda each: -each[0])

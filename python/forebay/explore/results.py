@@ -8,6 +8,7 @@ import json
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,11 +109,16 @@ class Results:
         tell(json.dumps({"type": "saved", "files": files}))
 
     def _compare(self, lanes: Lanes, runs: int, tell: Tell) -> None:
+        from forebay.measures import DISTORTED, MARKED
+
         head = {"type": "compared", "runs": runs, "lanes": [label for label, _ in lanes]}
-        found = self._run(
-            lanes, runs, lambda done: tell(json.dumps(head | {"done": done, "rows": []}))
+        none: dict[str, Any] = {"rows": [], "marked": ""}
+        found = self._run(lanes, runs, lambda done: tell(json.dumps(head | none | {"done": done})))
+        marked = (
+            f"Mean ± {100 * found.level:g} % interval. In each row: {MARKED} "
+            f"{DISTORTED} distorted, and kept out of the score."
         )
-        tell(json.dumps(head | {"done": 1.0, "rows": _rows(found)}))
+        tell(json.dumps(head | {"done": 1.0, "rows": _rows(found), "marked": marked}))
 
     def _report(self, lanes: Lanes, runs: int, tell: Tell) -> None:
         from forebay._compared.report import render
@@ -179,30 +185,17 @@ def _queue(scenario: Scenario, watched: str) -> dict[str, object]:
 
 
 def _rows(found: Comparison) -> list[dict[str, Any]]:
-    """The measures of every class that were found, each with its interval under each lane."""
-    from forebay.measures import MEASURES
+    """The measures of every class that has them: the report's cells, a row each."""
+    from forebay._compared.tables import columns_of
+    from forebay.measures import ABSENT
 
-    rows: list[dict[str, Any]] = []
-    for class_ in found.classes:
-        for measure in MEASURES:
-            intervals = [found.interval(each, class_, measure.key) for each in found.labels]
-            if all(each is None for each in intervals):
-                continue
-            best = found.best(class_, measure)
-            cells: list[dict[str, Any]] = []
-            for label, each in zip(found.labels, intervals, strict=True):
-                mean, low, high = (None,) * 3 if each is None else (each.mean, each.low, each.high)
-                scaled = [
-                    None if value is None else value * measure.scale for value in (mean, low, high)
-                ]
-                cells.append(
-                    {"mean": scaled[0], "low": scaled[1], "high": scaled[2], "best": label in best}
-                )
-            rows.append(
-                {
-                    "class_name": class_,
-                    "measure": f"{measure.title} ({measure.unit})",
-                    "cells": cells,
-                }
-            )
-    return rows
+    return [
+        {
+            "class_name": class_,
+            "measure": f"{measure.title} ({measure.unit})",
+            "cells": [asdict(cell) for cell in column.values()],
+        }
+        for measure, columns in columns_of(found)
+        for class_, column in columns.items()
+        if any(cell.text != ABSENT for cell in column.values())
+    ]

@@ -103,7 +103,7 @@ def _beside_today(outcome: Outcome) -> Iterator[str]:
         if difference.excludes_zero:
             yield f"{_short(key)} is {_apart(outcome, key, difference)} it"
         else:
-            yield f"{_short(key)} cannot be distinguished from it"
+            yield f"by {_short(key)} the two {Beside.OPEN.value}"
 
 
 def _difference(first: Tried | None, second: Tried, key: str) -> Interval | None:

@@ -28,6 +28,7 @@ from forebay.explore.lane import Lane
 from forebay.explore.server import HOST, MOST_ASKED, MOST_UNREAD
 from forebay.explore.server import server as serve
 from forebay.explore.stage import Client, Stage
+from forebay.measures import DISTORTED, MARKED
 from forebay.scenario import load
 
 TOKEN = "not-to-be-guessed"
@@ -410,8 +411,15 @@ def test_lanes_are_compared_and_reported(page: Page, server: Server) -> None:
     found = page.others[-1]
     assert found["type"] == "compared" and found["lanes"] == ["today", "codel"]
     delay = next(each for each in found["rows"] if "Median delay" in each["measure"])
-    low, high = (cell["low"] for cell in delay["cells"]), (cell["high"] for cell in delay["cells"])
-    assert all(a <= b for a, b in zip(low, high, strict=True))
+    assert all(float(each["text"]) > 0 and each["note"].startswith("±") for each in delay["cells"])
+    # What the marks mean is said in the words of every other table.
+    assert MARKED in found["marked"] and DISTORTED in found["marked"]
+    assert {cell["mark"] for each in found["rows"] for cell in each["cells"]} <= {
+        "",
+        "best",
+        "open",
+    }
+    assert any(cell["mark"] == "best" for each in found["rows"] for cell in each["cells"])
     page.others.clear()
     page.send("report")
     page.until(lambda: any(each.get("address") for each in page.others), seconds=60)

@@ -18,12 +18,11 @@ export function draw(host, compared) {
   const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
   host.replaceChildren(title,
     make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-labelledby": "compared-title" }, table),
-    make("p", { className: "small" }, "Mean and half the width of its 95 % interval. Marked: best of its row, or the difference to the best is too small to notice, or cannot be told apart from it with these runs."));
+    make("p", { className: "small" }, compared.marked));
 }
 
-function cell({ mean, low, high, best }) {
-  if (mean === null) return make("td", {}, "–");
-  const found = make("td", { className: best ? "best" : "" }, units.plain(mean));
-  if (low !== null && high !== null) found.append(make("small", {}, ` ±${units.plain((high - low) / 2)}`));
+function cell({ text, note, mark }) {
+  const found = make("td", { className: mark }, text);
+  if (note) found.append(make("small", {}, ` ${note}`));
   return found;
 }

@@ -310,11 +310,12 @@ export interface Saved {
 
 /** A measure's mean over the replications, and its interval. */
 export interface ComparedCell {
-  mean: number | null;
-  low: number | null;
-  high: number | null;
-  /** Whether no other lane is better beyond doubt. */
-  best: boolean;
+  /** The mean, or a dash. */
+  text: string;
+  /** Half the width of its interval, and the sign of what is distorted; may be empty. */
+  note: string;
+  /** How it is beside the best of its row, as `Compared.marked` says. */
+  mark: "" | "best" | "open";
 }
 
 /** A measure of a class. */
@@ -336,6 +337,8 @@ export interface Compared {
   /** Labels. */
   lanes: string[];
   rows: ComparedRow[];
+  /** What the marks of the cells mean; empty until the comparison is whole. */
+  marked: string;
 }
 
 /** Answer to `report`: first with `done` below 1 and no address, then with it. */

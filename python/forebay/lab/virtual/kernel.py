@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from forebay.lab.errors import LabError
@@ -179,16 +180,14 @@ def build(
     into: Path,
     *,
     jobs: int | None = None,
-    say: Callable[[str], None] = lambda _: None,
-    progress: Callable[[float], None] = lambda _: None,
+    told: Callable[[str, float], None] = lambda *_: None,
 ) -> Kernel:
     """Build the kernel in the folder `into`, unless it is there.
 
     Args:
         into: is made; what is half built is gone on with.
         jobs: of the compiler at a time, one a processor by default.
-        say: told what is done.
-        progress: told what part of it is done.
+        told: is given what is being done, and what part of it is done (0 to 1).
 
     Raises:
         LabError: something is missing, or does not build.
@@ -208,23 +207,37 @@ def build(
         edited = digest(repr((EDITS, LEFT_OUT)).encode())
         source = into / f"source-{wanted['version']}-{edited}"
         if not source.exists():
-            say(f"unpacking {ARCHIVE}")
+            told(f"unpacking {ARCHIVE}", 0.0)
             unpack(source)
         for name in SOURCES:
             shutil.copyfile(LINUX / name, source / "drivers/net" / name)
-        say("configuring Linux")
+        told("configuring Linux", 0.0)
         configure(source, into)
-        say("building Linux")
-        make(source, into, "linux", jobs or os.cpu_count() or 1, progress=progress)
+        compiled = partial(told, "building Linux")
+        compiled(0.0)
+        make(source, into, "linux", jobs or os.cpu_count() or 1, progress=compiled)
         shutil.copyfile(source / "linux", kernel.linux)
         kernel.linux.chmod(0o755)
         shutil.rmtree(source)
-    say("building the guest's programs")
+    told("building the guest's programs", 0.0)
     for name, words in HELPERS.items():
         code = LINUX / f"{Path(name).stem}.c"
         call(["gcc", *words, str(into / name), str(code)], into / f"{name}.log")
     (into / "built.json").write_text(json.dumps(wanted, indent=1) + "\n", "utf-8")
     return kernel
+
+
+def by_tenths(say: Callable[[str], None]) -> Callable[[str, float], None]:
+    """For `build`: says a line at each step, and at each tenth of a long one."""
+    last = ("", 0)
+
+    def told(what: str, part: float) -> None:
+        nonlocal last
+        if (now := (what, int(10 * part))) != last:
+            last = now
+            say(f"{what}: {10 * now[1]} %" if now[1] else what)
+
+    return told
 
 
 def check_programs(wanted: dict[str, str], *more: str) -> None:
@@ -353,7 +366,7 @@ def main() -> int:
         print(f"== {text} ({time.monotonic() - start:.0f} s)", flush=True)
 
     try:
-        kernel = build(options.into, jobs=options.jobs, say=say)
+        kernel = build(options.into, jobs=options.jobs, told=by_tenths(say))
     except LabError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
