@@ -111,7 +111,10 @@ def _names(measure: Measure) -> tuple[str, ...]:
 
 
 def _same(word: str, names: tuple[str, ...]) -> bool:
-    return word.lower() in map(str.lower, names)
+    def plain(name: str) -> str:
+        return name.lower().replace("_", " ").replace("-", " ")
+
+    return plain(word) in map(plain, names)
 
 
 def _nearest(word: str, catalogue: dict[str, Any]) -> str:
