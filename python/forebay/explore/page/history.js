@@ -11,8 +11,10 @@ export class History {
   take(first, points) {
     const keep = Math.max(0, first - this.#first);
     const jumped = keep < this.#points.length || first > this.#first + this.#points.length;
-    if (first > this.#first + this.#points.length) { this.#points = []; this.#first = first; }
-    else this.#points.length = Math.min(keep, this.#points.length);
+    if (first > this.#first + this.#points.length) {
+      this.#points = [];
+      this.#first = first;
+    } else this.#points.length = Math.min(keep, this.#points.length);
     if (!points.length && !jumped) return jumped;
     for (const point of points) this.#points.push(point);
     if (this.#points.length > MOST) {
@@ -24,9 +26,15 @@ export class History {
     return jumped;
   }
 
-  get length() { return this.#points.length; }
-  get last() { return this.#points[this.#points.length - 1] ?? null; }
-  get first() { return this.#points[0] ?? null; }
+  get length() {
+    return this.#points.length;
+  }
+  get last() {
+    return this.#points[this.#points.length - 1] ?? null;
+  }
+  get first() {
+    return this.#points[0] ?? null;
+  }
 
   // A column of values; `read` is kept by its key until points come.
   column(key, read) {
@@ -45,7 +53,9 @@ export class History {
     return this.#columns.get(name);
   }
 
-  get times() { return this.column("t", point => point.t); }
+  get times() {
+    return this.column("t", point => point.t);
+  }
 
   // Drops and marks by reason, summed up from the first point on.
   get ended() {
@@ -73,7 +83,11 @@ export class History {
     const end = this.last?.t ?? 0;
     let sum = 0;
     let number = 0;
-    for (let place = this.#points.length - 1; place >= 0 && this.#points[place].t > end - span; place--) {
+    for (
+      let place = this.#points.length - 1;
+      place >= 0 && this.#points[place].t > end - span;
+      place--
+    ) {
       const value = read(this.#points[place]);
       if (value === null || value === undefined) continue;
       sum += value;

@@ -19,12 +19,15 @@ export class Lanes {
     this.#send = send;
   }
 
-  get all() { return this.#lanes; }
+  get all() {
+    return this.#lanes;
+  }
 
   setStage(stage) {
     this.#stage = stage;
-    const same = this.#lanes.length === stage.lanes.length
-      && stage.lanes.every((lane, place) => this.#lanes[place].id === lane.id);
+    const same =
+      this.#lanes.length === stage.lanes.length &&
+      stage.lanes.every((lane, place) => this.#lanes[place].id === lane.id);
     if (!same) {
       this.#lanes = stage.lanes.map(lane => this.#card(lane));
       this.#host.replaceChildren(...this.#lanes.map(lane => lane.card));
@@ -34,7 +37,7 @@ export class Lanes {
     stage.lanes.forEach((lane, place) => {
       const own = this.#lanes[place];
       if (own.kind !== lane.kind) own.picture.clear();
-      Object.assign(own, lane, { inner: inner[lane.kind] ??= [] });
+      Object.assign(own, lane, { inner: (inner[lane.kind] ??= []) });
       own.heading.textContent = lane.label;
       own.picture.setStage(stage, own);
     });
@@ -47,19 +50,38 @@ export class Lanes {
   #card(lane) {
     const heading = make("h2", { id: `lane-${lane.id}` });
     const canvas = make("canvas", {
-      tabIndex: 0, role: "application", "aria-roledescription": "picture of a queue",
+      tabIndex: 0,
+      role: "application",
+      "aria-roledescription": "picture of a queue",
       "aria-describedby": `state-${lane.id}`,
       "aria-label": "Packets of the queue. Left and right choose one, Enter tells its story.",
     });
     const values = {};
     const shown = make("dl", { className: "now", id: `state-${lane.id}` });
-    for (const [key, name] of [["waiting", "Waiting"], ["wait", "Longest wait"], ["rate", "Over the link"], ["dropped", "Dropped"]]) {
+    for (const [key, name] of [
+      ["waiting", "Waiting"],
+      ["wait", "Longest wait"],
+      ["rate", "Over the link"],
+      ["dropped", "Dropped"],
+    ]) {
       values[key] = make("dd", {}, "–");
       shown.append(make("div", {}, make("dt", {}, name), values[key]));
     }
-    const card = make("article", { className: "lane", "aria-labelledby": `lane-${lane.id}` },
-      make("header", {}, stroke(laneColour(lane.colour), lane.colour), heading), canvas, shown);
-    const own = { id: lane.id, card, heading, values, history: new History(), picture: new Picture(canvas) };
+    const card = make(
+      "article",
+      { className: "lane", "aria-labelledby": `lane-${lane.id}` },
+      make("header", {}, stroke(laneColour(lane.colour), lane.colour), heading),
+      canvas,
+      shown,
+    );
+    const own = {
+      id: lane.id,
+      card,
+      heading,
+      values,
+      history: new History(),
+      picture: new Picture(canvas),
+    };
     this.#listen(canvas, own);
     return own;
   }
@@ -76,7 +98,9 @@ export class Lanes {
     canvas.addEventListener("keydown", event => {
       const order = own.picture.inOrder;
       const at = order.findIndex(packet => packet.id === own.picture.chosen);
-      const to = { ArrowRight: Math.max(0, at - 1), ArrowLeft: Math.min(order.length - 1, at + 1) }[event.key];
+      const to = { ArrowRight: Math.max(0, at - 1), ArrowLeft: Math.min(order.length - 1, at + 1) }[
+        event.key
+      ];
       if (to !== undefined && order.length) own.picture.choose(order[to].id);
       else if (event.key === "Enter" && at >= 0) ask(own.picture.chosen);
       else return;
@@ -110,10 +134,15 @@ export class Lanes {
     for (const lane of this.#lanes) {
       const span = Math.max(LATELY_S, 2 * this.#stage.grain_s);
       const over = this.#stage.flows.filter(flow => flow.watched);
-      const bps = lane.history.mean(point => over.reduce((sum, flow) => sum + (point.bps[flow.id] ?? 0), 0), span);
+      const bps = lane.history.mean(
+        point => over.reduce((sum, flow) => sum + (point.bps[flow.id] ?? 0), 0),
+        span,
+      );
       const ended = lane.history.length ? lane.history.ended : {};
       const drops = Object.entries(ended).reduce(
-        (sum, [reason, values]) => reason === "marked" ? sum : sum + values[values.length - 1], 0);
+        (sum, [reason, values]) => (reason === "marked" ? sum : sum + values[values.length - 1]),
+        0,
+      );
       const marks = ended.marked?.at(-1) ?? 0;
       set(lane.values.waiting, `${lane.total ?? 0} p`);
       set(lane.values.wait, units.time(lane.wait ?? 0));
@@ -123,7 +152,8 @@ export class Lanes {
   }
 
   look(labels) {
-    for (const lane of this.#lanes) lane.card.classList.toggle("looked", labels.includes(lane.label));
+    for (const lane of this.#lanes)
+      lane.card.classList.toggle("looked", labels.includes(lane.label));
   }
 }
 

@@ -26,7 +26,11 @@ export class Live {
     address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     address.hash = "";
     const socket = new WebSocket(address);
-    socket.onopen = () => { this.#socket = socket; this.#failed = 0; this.#status("open"); };
+    socket.onopen = () => {
+      this.#socket = socket;
+      this.#failed = 0;
+      this.#status("open");
+    };
     socket.onmessage = event => {
       const message = JSON.parse(event.data);
       this.#handlers[message.type]?.(message);

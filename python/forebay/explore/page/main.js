@@ -27,11 +27,16 @@ const messages = new dialogs.Messages(at("said"));
 const lanes = new Lanes(at("lanes"), send);
 const series = new Series(at("charts"), at("toggles"), at("window"));
 const change = new ChangePanel(at("change"), send);
-const story = new StoryPanel(at("story"), body, (name, step) => send("story", { name, step }), step => {
-  if (step) series.show(step.shows);
-  series.look(step?.look ?? []);
-  lanes.look(step?.look ?? []);
-});
+const story = new StoryPanel(
+  at("story"),
+  body,
+  (name, step) => send("story", { name, step }),
+  step => {
+    if (step) series.show(step.shows);
+    series.look(step?.look ?? []);
+    lanes.look(step?.look ?? []);
+  },
+);
 
 const handlers = {
   stage(message) {
@@ -60,7 +65,10 @@ const handlers = {
   saved: message => dialogs.saved(message.files, stage),
   compared: message => compared.draw(at("compared"), message),
   reported({ done, address }) {
-    if (done < 1 || !address) { messages.say("info", `The report is being made: ${Math.round(100 * done)} %`, "report"); return; }
+    if (done < 1 || !address) {
+      messages.say("info", `The report is being made: ${Math.round(100 * done)} %`, "report");
+      return;
+    }
     messages.hush("report");
     if (opened && !opened.closed) opened.location.href = address;
     else dialogs.address(address);
@@ -70,36 +78,52 @@ const handlers = {
 
 const live = new Live(handlers, status => {
   if (status === "open") messages.hush("lost");
-  else messages.say("warning", "The server does not answer. Is the command still running? The page tries again by itself.", "lost");
+  else
+    messages.say(
+      "warning",
+      "The server does not answer. Is the command still running? The page tries again by itself.",
+      "lost",
+    );
 });
 
 // Places that several parts look up.
 function prepare(given) {
   const seen = new Map();
-  given.flowPlace = new Map(given.flows.map(flow => {
-    const place = seen.get(flow.class_id) ?? 0;
-    seen.set(flow.class_id, place + 1);
-    return [flow.id, place];
-  }));
+  given.flowPlace = new Map(
+    given.flows.map(flow => {
+      const place = seen.get(flow.class_id) ?? 0;
+      seen.set(flow.class_id, place + 1);
+      return [flow.id, place];
+    }),
+  );
 }
 
 function drawLegend() {
-  at("legend").replaceChildren(...stage.classes.map(each => {
-    const chip = make("span", { className: `chip ${classColour(each.id).slice(2)}` });
-    return make("span", { role: "listitem" }, chip, each.name);
-  }), make("span", { role: "listitem" }, make("span", { className: "chip rest" }), "further back"));
+  at("legend").replaceChildren(
+    ...stage.classes.map(each => {
+      const chip = make("span", { className: `chip ${classColour(each.id).slice(2)}` });
+      return make("span", { role: "listitem" }, chip, each.name);
+    }),
+    make("span", { role: "listitem" }, make("span", { className: "chip rest" }), "further back"),
+  );
 }
 
 function showTime() {
   const now = frame.now_ns / 1e9;
-  at("clock").replaceChildren(make("b", {}, units.clock(now, frame.speed, frame.playing)), make("span", {}, ` of ${units.time(stage.duration_s)}`));
+  at("clock").replaceChildren(
+    make("b", {}, units.clock(now, frame.speed, frame.playing)),
+    make("span", {}, ` of ${units.time(stage.duration_s)}`),
+  );
   if (!seeking) at("seek").value = Math.round(now * 1000);
   const playing = frame.playing;
   const play = at("play");
   if (play.dataset.playing !== String(playing)) {
     play.dataset.playing = String(playing);
     play.setAttribute("aria-label", playing ? "Pause" : "Play");
-    at("play-shape").setAttribute("d", playing ? "M3 2h3.5v12H3zM9.5 2H13v12H9.5z" : "M4 2v12l10-6z");
+    at("play-shape").setAttribute(
+      "d",
+      playing ? "M3 2h3.5v12H3zM9.5 2H13v12H9.5z" : "M4 2v12l10-6z",
+    );
   }
   const held = document.activeElement === at("speed");
   if (!held) at("speed").value = units.stepOf(frame.speed);
@@ -109,7 +133,9 @@ function showTime() {
 
 function showSpeed(factor) {
   const slow = frame?.actual && factor !== null && frame.actual < 0.8 * factor;
-  const words = slow ? `${units.speedText(factor)} (reached: ${units.speedText(frame.actual)})` : units.speedText(factor);
+  const words = slow
+    ? `${units.speedText(factor)} (reached: ${units.speedText(frame.actual)})`
+    : units.speedText(factor);
   if (at("speed-text").textContent !== words) at("speed-text").textContent = words;
   at("speed").setAttribute("aria-valuetext", words);
 }
@@ -127,7 +153,10 @@ function draw(now) {
   if (!stage || !frame) return;
   lanes.draw(now);
   series.draw(drawnInstant(now), frame.speed);
-  if (now - told > TELL_MS) { told = now; lanes.tell(); }
+  if (now - told > TELL_MS) {
+    told = now;
+    lanes.tell();
+  }
 }
 requestAnimationFrame(draw);
 
@@ -145,7 +174,7 @@ function setSpeed() {
   showSpeed(factor);
 }
 function toggleChange() {
-  const hidden = at("change").hidden = !at("change").hidden;
+  const hidden = (at("change").hidden = !at("change").hidden);
   body.classList.toggle("with-change", !hidden);
   at("toggle-change").setAttribute("aria-expanded", String(!hidden));
   if (!hidden) at("change").querySelector("summary, select, input")?.focus();
@@ -154,7 +183,8 @@ function report() {
   opened = window.open("", "_blank");
   send("report");
 }
-const openStories = () => dialogs.stories(story.stories, story.told, (name, step) => send("story", { name, step }));
+const openStories = () =>
+  dialogs.stories(story.stories, story.told, (name, step) => send("story", { name, step }));
 
 // Every action: its button, its key, what the list of keys says, and what it does.
 const ACTIONS = [
@@ -176,8 +206,13 @@ const ACTIONS = [
 ];
 let singleKeys = true;
 function openKeys() {
-  const picture = [["← →", "In a picture: choose a packet"], ["Enter", "In a picture: the packet's story"]];
-  dialogs.keys([...ACTIONS.map(([, , key, what]) => [key, what]), ...picture], singleKeys, on => { singleKeys = on; });
+  const picture = [
+    ["← →", "In a picture: choose a packet"],
+    ["Enter", "In a picture: the packet's story"],
+  ];
+  dialogs.keys([...ACTIONS.map(([, , key, what]) => [key, what]), ...picture], singleKeys, on => {
+    singleKeys = on;
+  });
 }
 for (const [id, , , what, act] of ACTIONS) {
   if (!id) continue;
@@ -198,6 +233,11 @@ addEventListener("keydown", event => {
 });
 
 at("speed").addEventListener("input", setSpeed);
-at("seek").addEventListener("input", () => { seeking = true; });
-at("seek").addEventListener("change", () => { seeking = false; seek(Number(at("seek").value) * 1e6); });
+at("seek").addEventListener("input", () => {
+  seeking = true;
+});
+at("seek").addEventListener("change", () => {
+  seeking = false;
+  seek(Number(at("seek").value) * 1e6);
+});
 applyTheme();

@@ -14,8 +14,15 @@ export interface ScenarioField {
    * `choices`; "value" anything else, as TOML writes it (lists, tables).
    */
   kind:
-    | "rate" | "duration" | "limit" | "bytes"
-    | "number" | "integer" | "boolean" | "choice" | "value";
+    | "rate"
+    | "duration"
+    | "limit"
+    | "bytes"
+    | "number"
+    | "integer"
+    | "boolean"
+    | "choice"
+    | "value";
   /** Unit of the numbers below: bit/s, s, B, p (packets); empty for plain numbers. */
   unit: string;
   /** What holds now, as a scenario writes it ("5ms"); null if it is not set. */

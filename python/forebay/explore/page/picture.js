@@ -5,19 +5,23 @@
 
 import { classColour, colour } from "./style.js";
 
-const STRIP = 84;        // height of hosts and links; a low picture is without them
+const STRIP = 84; // height of hosts and links; a low picture is without them
 const LOW = 180;
-const FALL = 46;         // room under the queue for what falls out
-const PIPE = 74;         // room to the right of the queue for what is sent,
-const MOUTH = 20;        // and the part of it for the packet in transmission
-const FULL = 1500;       // bytes of a packet of full size
-const FEW = 20 * FULL;   // what a queue is drawn to hold at least
+const FALL = 46; // room under the queue for what falls out
+const PIPE = 74; // room to the right of the queue for what is sent,
+const MOUTH = 20; // and the part of it for the packet in transmission
+const FULL = 1500; // bytes of a packet of full size
+const FEW = 20 * FULL; // what a queue is drawn to hold at least
 const MOST_ENTERING = 5; // packets that are seen to come in between two frames
 const FALLING_MS = 900;
 const SHADES = [0, 0.24, -0.22, 0.42, -0.36];
 const REASONS = {
-  overflow: "no room", aqm: "by the rule", preempted: "for precedence", policed: "policed",
-  pushed_out: "pushed out", redundant_ack: "redundant",
+  overflow: "no room",
+  aqm: "by the rule",
+  preempted: "for precedence",
+  policed: "policed",
+  pushed_out: "pushed out",
+  redundant_ack: "redundant",
 };
 
 export const reasonText = reason => REASONS[reason] ?? reason;
@@ -72,7 +76,10 @@ export class Picture {
     this.#takeMoving(frame);
     const before = this.#sending;
     this.#sending = frame.sending && {
-      id: frame.sending[0], flow: frame.sending[1], kind: frame.sending[2], share: frame.sending[4],
+      id: frame.sending[0],
+      flow: frame.sending[1],
+      kind: frame.sending[2],
+      share: frame.sending[4],
       from: before?.id === frame.sending[0] ? before.share : Math.min(frame.sending[4], 0.05),
     };
     for (const [, flow, kind, reason] of frame.gone) this.#drop(flow, kind, reason, now);
@@ -95,10 +102,16 @@ export class Picture {
     const left = 26;
     const low = this.#height < LOW;
     return {
-      left, top: low ? 6 : STRIP + 18,
-      right: this.#width - PIPE, bottom: this.#height - (low ? FALL - 14 : FALL),
-      get width() { return this.right - this.left; },
-      get height() { return this.bottom - this.top; },
+      left,
+      top: low ? 6 : STRIP + 18,
+      right: this.#width - PIPE,
+      bottom: this.#height - (low ? FALL - 14 : FALL),
+      get width() {
+        return this.right - this.left;
+      },
+      get height() {
+        return this.bottom - this.top;
+      },
     };
   }
 
@@ -106,17 +119,24 @@ export class Picture {
   // need, those that are served first at the right end of the first line.
   #takeQueue(frame, now) {
     const tank = this.#tank;
-    const queues = frame.queues.length ? frame.queues : [{ id: 0, packets: [], total: 0, bytes: 0 }];
+    const queues = frame.queues.length
+      ? frame.queues
+      : [{ id: 0, packets: [], total: 0, bytes: 0 }];
     const known = this.#inner(queues);
     const height = tank.height / known.length;
     const label = known.length > 1 ? 15 : 0;
     const seen = new Set();
     // Where most are new, there is no way that they could be seen to have come.
-    const news = queues.reduce((sum, each) =>
-      sum + each.packets.reduce((count, [id]) => count + !this.#waiting.has(id), 0), 0);
+    const news = queues.reduce(
+      (sum, each) => sum + each.packets.reduce((count, [id]) => count + !this.#waiting.has(id), 0),
+      0,
+    );
     this.#enter = news <= MOST_ENTERING;
     this.#rows = known.map((queue, place) => ({
-      top: tank.top + place * height, height, label, queue,
+      top: tank.top + place * height,
+      height,
+      label,
+      queue,
     }));
     for (const row of this.#rows) this.#lay(row, seen, now);
     for (const id of this.#waiting.keys()) if (!seen.has(id)) this.#waiting.delete(id);
@@ -152,14 +172,29 @@ export class Picture {
       const to = at;
       at += long;
       seen.add(id);
-      if (to >= lines * span) { this.#waiting.delete(id); continue; }
+      if (to >= lines * span) {
+        this.#waiting.delete(id);
+        continue;
+      }
       const old = this.#waiting.get(id);
-      const same = old?.way.lines === lines && old.way.perByte === perByte && old.way.first === first;
+      const same =
+        old?.way.lines === lines && old.way.perByte === perByte && old.way.first === first;
       const behind = this.#enter ? (lines === 1 ? span + 14 : to + 40) : to;
       const from = !old ? behind : same ? this.#along(old, now) : to;
       this.#waiting.set(id, {
-        id, flow, kind, bytes, age, marked, way, from, to, since: now, fresh: !old && this.#enter,
-        long: Math.max(1, long - (long > 5 ? 1.5 : 0.4)), high,
+        id,
+        flow,
+        kind,
+        bytes,
+        age,
+        marked,
+        way,
+        from,
+        to,
+        since: now,
+        fresh: !old && this.#enter,
+        long: Math.max(1, long - (long > 5 ? 1.5 : 0.4)),
+        high,
       });
     }
     const shown = packets.reduce((sum, packet) => sum + packet[3], 0);
@@ -245,7 +280,9 @@ export class Picture {
     const pen = this.#pen;
     const nodes = new Map(this.#stage.nodes.map(node => [node.name, this.#place(node)]));
     const ends = this.#stage.links.map(link => ({
-      a: nodes.get(link.source), b: nodes.get(link.target), link,
+      a: nodes.get(link.source),
+      b: nodes.get(link.target),
+      link,
     }));
     for (const { a, b, link } of ends) {
       if (!a || !b || (link.reverse && !link.watched)) continue;
@@ -345,7 +382,7 @@ export class Picture {
   // Packets that wait behind those of which the server tells.
   #drawRest({ from, to, way, high }) {
     this.#pen.globalAlpha = 0.35;
-    for (let at = from; at < to - 0.5;) {
+    for (let at = from; at < to - 0.5; ) {
       const line = Math.floor(at / way.span);
       const end = Math.min(to, (line + 1) * way.span);
       const long = end - at;
@@ -434,7 +471,10 @@ export class Picture {
   #box(x, y, width, height, fill) {
     const pen = this.#pen;
     pen.fillStyle = fill;
-    if (width < 5 || height < 5) { pen.fillRect(x, y, width, height); return; }
+    if (width < 5 || height < 5) {
+      pen.fillRect(x, y, width, height);
+      return;
+    }
     pen.beginPath();
     pen.roundRect(x, y, width, height, 2);
     pen.fill();
@@ -456,25 +496,34 @@ export class Picture {
       const dx = Math.max(place.x - x, 0, x - place.x - sprite.long);
       const dy = Math.max(place.y - y, 0, y - place.y - sprite.high);
       const far = Math.hypot(dx, dy);
-      if (far < least) { least = far; best = sprite; }
+      if (far < least) {
+        least = far;
+        best = sprite;
+      }
     }
     return best;
   }
 
   // The packets in order of service, for the keyboard.
   get inOrder() {
-    return this.#rows.flatMap(row => row.queue.packets.map(([id]) => this.#waiting.get(id)))
+    return this.#rows
+      .flatMap(row => row.queue.packets.map(([id]) => this.#waiting.get(id)))
       .filter(Boolean);
   }
 
-  get chosen() { return this.#chosen; }
-  choose(id) { this.#chosen = id; }
+  get chosen() {
+    return this.#chosen;
+  }
+  choose(id) {
+    this.#chosen = id;
+  }
 }
 
 // Bytes that an inner queue may hold, as far as the discipline's parameters say.
 function capacity(lane) {
   const queue = lane.queue;
-  const whole = lane.limit_bytes ?? (lane.limit_packets === null ? null : lane.limit_packets * FULL);
+  const whole =
+    lane.limit_bytes ?? (lane.limit_packets === null ? null : lane.limit_packets * FULL);
   const bytes = limit => {
     const found = /^([\d.]+)\s*([a-zA-Z]+)$/.exec(limit ?? "");
     if (!found) return null;
@@ -493,7 +542,10 @@ function shaded(rgb, by) {
   const key = `${rgb}${by}`;
   if (!shades.has(key)) {
     const target = by > 0 ? 255 : 0;
-    const parts = rgb.match(/[\d.]+/g).slice(0, 3).map(Number);
+    const parts = rgb
+      .match(/[\d.]+/g)
+      .slice(0, 3)
+      .map(Number);
     const mixed = parts.map(part => Math.round(part + (target - part) * Math.abs(by)));
     shades.set(key, `rgb(${mixed.join(" ")})`);
   }

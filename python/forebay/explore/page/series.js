@@ -7,47 +7,96 @@ import * as units from "./units.js";
 
 const HEIGHT = 132;
 const MANY = 6;
-const SMOOTHED = 50;     // a rate is a mean over this part of the window
+const SMOOTHED = 50; // a rate is a mean over this part of the window
 
 // The measures: how each is called, on its button too, its unit, the curves that a lane has, and
 // how high the axis is at least.
 const MEASURES = {
-  delay: { title: "Delay by class", button: "Delay", unit: "ms, one way", show: units.milliseconds, curves: delays, least: 1 },
+  delay: {
+    title: "Delay by class",
+    button: "Delay",
+    unit: "ms, one way",
+    show: units.milliseconds,
+    curves: delays,
+    least: 1,
+  },
   queue: { title: "Queue", button: "Queue", unit: "packets", show: String, least: 4 },
-  throughput: { title: "Throughput by flow", button: "Throughput", unit: "bit/s", show: units.rate, curves: throughputs, least: 1000 },
-  drops: { title: "Drops and marks", button: "Drops", unit: "packets, since the beginning", show: String, curves: drops, least: 4 },
-  cwnd: { title: "Congestion window by flow", button: "Windows", unit: "bytes", show: units.size, curves: windows, least: 1000 },
+  throughput: {
+    title: "Throughput by flow",
+    button: "Throughput",
+    unit: "bit/s",
+    show: units.rate,
+    curves: throughputs,
+    least: 1000,
+  },
+  drops: {
+    title: "Drops and marks",
+    button: "Drops",
+    unit: "packets, since the beginning",
+    show: String,
+    curves: drops,
+    least: 4,
+  },
+  cwnd: {
+    title: "Congestion window by flow",
+    button: "Windows",
+    unit: "bytes",
+    show: units.size,
+    curves: windows,
+    least: 1000,
+  },
   variables: { title: "The discipline's own variables", button: "Variables", unit: "" },
 };
 export const NAMES = Object.keys(MEASURES);
 
 function delays(stage, history) {
-  return stage.classes.map(each => ({
-    key: `delay${each.id}`, name: each.name, colour: classColour(each.id), dash: each.id,
-    read: point => point.delay_ms[each.id] ?? null, gaps: true,
-  })).filter(curve => history.column(curve.key, curve.read).some(value => value !== null));
+  return stage.classes
+    .map(each => ({
+      key: `delay${each.id}`,
+      name: each.name,
+      colour: classColour(each.id),
+      dash: each.id,
+      read: point => point.delay_ms[each.id] ?? null,
+      gaps: true,
+    }))
+    .filter(curve => history.column(curve.key, curve.read).some(value => value !== null));
 }
 
 // Flow by flow where there are few, otherwise class by class.
 function byFlow(stage, name, read, flows) {
   if (flows.length <= MANY) {
     return flows.map(each => ({
-      key: `${name}${each.id}`, name: each.name, colour: classColour(each.class_id),
-      dash: stage.flowPlace.get(each.id), read: point => read(point)[each.id] ?? null,
+      key: `${name}${each.id}`,
+      name: each.name,
+      colour: classColour(each.class_id),
+      dash: stage.flowPlace.get(each.id),
+      read: point => read(point)[each.id] ?? null,
     }));
   }
-  return stage.classes.filter(each => flows.some(flow => flow.class_id === each.id)).map(each => {
-    const ids = flows.filter(flow => flow.class_id === each.id).map(flow => flow.id);
-    const sum = point => ids.reduce((total, id) => {
-      const value = read(point)[id];
-      return value === null || value === undefined ? total : (total ?? 0) + value;
-    }, null);
-    return { key: `${name}c${each.id}`, name: each.name, colour: classColour(each.id), dash: each.id, read: sum };
-  });
+  return stage.classes
+    .filter(each => flows.some(flow => flow.class_id === each.id))
+    .map(each => {
+      const ids = flows.filter(flow => flow.class_id === each.id).map(flow => flow.id);
+      const sum = point =>
+        ids.reduce((total, id) => {
+          const value = read(point)[id];
+          return value === null || value === undefined ? total : (total ?? 0) + value;
+        }, null);
+      return {
+        key: `${name}c${each.id}`,
+        name: each.name,
+        colour: classColour(each.id),
+        dash: each.id,
+        read: sum,
+      };
+    });
 }
 
 function throughputs(stage) {
-  return byFlow(stage, "bps", point => point.bps, stage.flows).map(curve => ({ ...curve, smooth: true }));
+  return byFlow(stage, "bps", point => point.bps, stage.flows).map(curve => ({
+    ...curve,
+    smooth: true,
+  }));
 }
 
 function windows(stage) {
@@ -56,11 +105,22 @@ function windows(stage) {
 }
 
 function drops(_stage, history) {
-  const order = ["overflow", "aqm", "preempted", "policed", "pushed_out", "redundant_ack", "marked"];
+  const order = [
+    "overflow",
+    "aqm",
+    "preempted",
+    "policed",
+    "pushed_out",
+    "redundant_ack",
+    "marked",
+  ];
   return Object.keys(history.ended).map(reason => ({
-    key: `ended-${reason}`, name: reason === "marked" ? "marked" : reasonText(reason),
-    colour: reason === "marked" ? "--accent" : laneColour([8, 2, 4, 5, 7, 9][order.indexOf(reason)] ?? 0),
-    dash: Math.max(0, order.indexOf(reason)), values: () => history.ended[reason],
+    key: `ended-${reason}`,
+    name: reason === "marked" ? "marked" : reasonText(reason),
+    colour:
+      reason === "marked" ? "--accent" : laneColour([8, 2, 4, 5, 7, 9][order.indexOf(reason)] ?? 0),
+    dash: Math.max(0, order.indexOf(reason)),
+    values: () => history.ended[reason],
   }));
 }
 
@@ -75,7 +135,8 @@ export class Series {
   #seen = new Set();
   #sight = new IntersectionObserver(entries => {
     for (const { target, isIntersecting } of entries) {
-      if (isIntersecting) this.#seen.add(target.dataset.name); else this.#seen.delete(target.dataset.name);
+      if (isIntersecting) this.#seen.add(target.dataset.name);
+      else this.#seen.delete(target.dataset.name);
     }
   });
   #speed = 1;
@@ -84,7 +145,8 @@ export class Series {
     this.#host = host;
     this.#toggles = toggles;
     window_.addEventListener("change", () => {
-      this.#span = window_.value === "" ? null : Number(window_.value === "inf" ? Infinity : window_.value);
+      this.#span =
+        window_.value === "" ? null : Number(window_.value === "inf" ? Infinity : window_.value);
     });
     for (const name of NAMES) {
       const button = make("button", { type: "button", textContent: MEASURES[name].button });
@@ -125,7 +187,9 @@ export class Series {
       button.setAttribute("aria-pressed", String(this.#shown.has(button.dataset.name)));
     }
     if (!this.#stage) return;
-    this.#host.replaceChildren(...NAMES.filter(name => this.#shown.has(name)).map(name => this.#section(name)));
+    this.#host.replaceChildren(
+      ...NAMES.filter(name => this.#shown.has(name)).map(name => this.#section(name)),
+    );
     this.#sight.disconnect();
     this.#seen.clear();
     for (const section of this.#host.children) this.#sight.observe(section);
@@ -140,8 +204,11 @@ export class Series {
       section.append(this.#card(name, null, "all disciplines"));
     } else {
       const columns = make("div", { className: "columns" });
-      columns.append(...this.#lanes.map(lane => name === "variables"
-        ? this.#variables(lane) : this.#card(name, lane, lane.label)));
+      columns.append(
+        ...this.#lanes.map(lane =>
+          name === "variables" ? this.#variables(lane) : this.#card(name, lane, lane.label),
+        ),
+      );
       section.append(columns);
     }
     return section;
@@ -149,7 +216,10 @@ export class Series {
 
   #card(name, lane, whose) {
     const values = make("div", { className: "values" });
-    const area = make("div", { role: "img", "aria-label": `${MEASURES[name].title} of ${whose} over time` });
+    const area = make("div", {
+      role: "img",
+      "aria-label": `${MEASURES[name].title} of ${whose} over time`,
+    });
     this.#boxes.push({ name, lane, values, area, plot: null, keys: "" });
     return make("div", { className: "card chart" }, values, area);
   }
@@ -163,21 +233,32 @@ export class Series {
   #curves(box) {
     if (box.name !== "queue") return MEASURES[box.name].curves(this.#stage, box.lane.history);
     return this.#lanes.map(lane => ({
-      key: `queue${lane.id}`, name: lane.label, colour: laneColour(lane.colour), dash: lane.colour,
-      lane, read: point => point.packets, steps: true,
+      key: `queue${lane.id}`,
+      name: lane.label,
+      colour: laneColour(lane.colour),
+      dash: lane.colour,
+      lane,
+      read: point => point.packets,
+      steps: true,
     }));
   }
 
   // Draw what the window shows at `nowS`, of the charts that are in sight.
   draw(nowS, speed) {
     this.#speed = speed ?? 10;
-    const span = this.#span ?? Math.min(20, Math.max(12 * this.#speed, 4 * (this.#stage?.grain_s ?? 0.1)));
+    const span =
+      this.#span ?? Math.min(20, Math.max(12 * this.#speed, 4 * (this.#stage?.grain_s ?? 0.1)));
     const earliest = Math.min(...this.#lanes.map(lane => lane.history.first?.t ?? nowS));
-    const from = Number.isFinite(span) ? Math.max(nowS - span, Math.min(0, nowS)) : Math.min(earliest, nowS - 1e-3);
+    const from = Number.isFinite(span)
+      ? Math.max(nowS - span, Math.min(0, nowS))
+      : Math.min(earliest, nowS - 1e-3);
     const to = Number.isFinite(span) ? Math.max(nowS, from + span) : nowS;
     for (const name of this.#seen) {
       const boxes = this.#boxes.filter(box => box.name === name);
-      if (name === "variables") { for (const box of boxes) this.#drawVariables(box, from, to); continue; }
+      if (name === "variables") {
+        for (const box of boxes) this.#drawVariables(box, from, to);
+        continue;
+      }
       const found = boxes.map(box => this.#data(box, from, to));
       const top = Math.max(...found.map(each => each.top), MEASURES[name].least);
       boxes.forEach((box, place) => this.#drawChart(box, found[place], from, to, top * 1.08));
@@ -196,7 +277,12 @@ export class Series {
       const source = curve.lane ? curve.lane.history : history;
       const all = curve.values ? curve.values() : source.column(curve.key, curve.read);
       const part = curve.smooth
-        ? means(source.sums(curve.key, curve.read), begin, end, (to - from) / SMOOTHED / this.#stage.grain_s)
+        ? means(
+            source.sums(curve.key, curve.read),
+            begin,
+            end,
+            (to - from) / SMOOTHED / this.#stage.grain_s,
+          )
         : all.slice(begin, end);
       for (const value of part) if (value > top) top = value;
       return part;
@@ -216,7 +302,11 @@ export class Series {
     const at = box.plot.cursor.idx ?? columns[0].length - 1;
     curves.forEach((curve, place) => {
       let value = columns[place + 1][at];
-      for (let back = at; (value === null || value === undefined) && back > Math.max(0, at - 20); back--) {
+      for (
+        let back = at;
+        (value === null || value === undefined) && back > Math.max(0, at - 20);
+        back--
+      ) {
         value = columns[place + 1][back];
       }
       const words = value === null || value === undefined ? "–" : MEASURES[box.name].show(value);
@@ -229,11 +319,16 @@ export class Series {
     box.plot = null;
     box.keys = keys;
     box.texts = curves.map(() => make("b", {}, "–"));
-    box.values.replaceChildren(...curves.map((curve, place) =>
-      make("span", {}, stroke(curve.colour, curve.dash, 20), curve.name, box.texts[place])));
+    box.values.replaceChildren(
+      ...curves.map((curve, place) =>
+        make("span", {}, stroke(curve.colour, curve.dash, 20), curve.name, box.texts[place]),
+      ),
+    );
     box.area.replaceChildren();
     if (!curves.length) {
-      box.area.append(make("p", { className: "empty" }, box.name === "drops" ? "None so far" : "Nothing yet"));
+      box.area.append(
+        make("p", { className: "empty" }, box.name === "drops" ? "None so far" : "Nothing yet"),
+      );
       return;
     }
     box.plot = new uPlot(this.#options(box, curves), [[], ...curves.map(() => [])], box.area);
@@ -241,22 +336,50 @@ export class Series {
 
   #options(box, curves) {
     const axis = {
-      stroke: colour("--quiet"), font: "11px system-ui, sans-serif", gap: 4,
-      grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false },
+      stroke: colour("--quiet"),
+      font: "11px system-ui, sans-serif",
+      gap: 4,
+      grid: { stroke: colour("--line"), width: 1 },
+      ticks: { show: false },
     };
     return {
-      width: Math.max(120, box.area.clientWidth), height: HEIGHT,
-      padding: [6, 16, 0, 0], legend: { show: false }, pxAlign: false,
-      cursor: { y: false, drag: { setScale: false, x: false }, sync: { key: "time" }, points: { size: 6 } },
+      width: Math.max(120, box.area.clientWidth),
+      height: HEIGHT,
+      padding: [6, 16, 0, 0],
+      legend: { show: false },
+      pxAlign: false,
+      cursor: {
+        y: false,
+        drag: { setScale: false, x: false },
+        sync: { key: "time" },
+        points: { size: 6 },
+      },
       scales: { x: { time: false, auto: false }, y: { auto: false } },
       axes: [
-        { ...axis, size: 24, space: 70, values: (_, splits) => splits.map(each => seconds(each, splits)) },
-        { ...axis, size: 52, space: 28, values: (_, splits) => splits.map(each => short(each, box.name)) },
+        {
+          ...axis,
+          size: 24,
+          space: 70,
+          values: (_, splits) => splits.map(each => seconds(each, splits)),
+        },
+        {
+          ...axis,
+          size: 52,
+          space: 28,
+          values: (_, splits) => splits.map(each => short(each, box.name)),
+        },
       ],
-      series: [{}, ...curves.map(curve => ({
-        stroke: colour(curve.colour), width: 1.7, dash: pattern(curve.dash), spanGaps: Boolean(curve.gaps),
-        points: { show: false }, paths: curve.steps ? uPlot.paths.stepped({ align: -1 }) : undefined,
-      }))],
+      series: [
+        {},
+        ...curves.map(curve => ({
+          stroke: colour(curve.colour),
+          width: 1.7,
+          dash: pattern(curve.dash),
+          spanGaps: Boolean(curve.gaps),
+          points: { show: false },
+          paths: curve.steps ? uPlot.paths.stepped({ align: -1 }) : undefined,
+        })),
+      ],
     };
   }
 
@@ -306,7 +429,8 @@ function below(times, limit) {
   let high = times.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (times[middle] < limit) low = middle + 1; else high = middle;
+    if (times[middle] < limit) low = middle + 1;
+    else high = middle;
   }
   return low;
 }
@@ -314,13 +438,17 @@ function below(times, limit) {
 function seconds(value, splits) {
   const step = splits.length > 1 ? splits[1] - splits[0] : 1;
   let digits = 0;
-  while (digits < 6 && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-4) digits++;
+  while (digits < 6 && Math.abs(step * 10 ** digits - Math.round(step * 10 ** digits)) > 1e-4)
+    digits++;
   return `${value.toFixed(digits)} s`;
 }
 
 function short(value, name) {
   if (value === 0) return "0";
-  if (name === "throughput" || name === "cwnd") return units[name === "cwnd" ? "size" : "rate"](value).replace(/bit\/s|B$/, "").replace(/\.0+ /, " ");
+  if (name === "throughput" || name === "cwnd")
+    return units[name === "cwnd" ? "size" : "rate"](value)
+      .replace(/bit\/s|B$/, "")
+      .replace(/\.0+ /, " ");
   return String(Number(value.toPrecision(3)));
 }
 
@@ -329,7 +457,15 @@ function sparkRow(list, name) {
   canvas.style.width = "100%";
   canvas.style.height = "26px";
   const value = make("b");
-  list.append(make("div", { className: "variable" }, make("span", {}, name.replaceAll("_", " ")), canvas, value));
+  list.append(
+    make(
+      "div",
+      { className: "variable" },
+      make("span", {}, name.replaceAll("_", " ")),
+      canvas,
+      value,
+    ),
+  );
   return { canvas, value };
 }
 

@@ -20,8 +20,12 @@ export class StoryPanel {
     addEventListener("hashchange", () => this.#follow());
   }
 
-  get stories() { return this.#stories; }
-  get told() { return this.#now; }
+  get stories() {
+    return this.#stories;
+  }
+  get told() {
+    return this.#now;
+  }
 
   setStage(stage) {
     const first = !this.#stories.length;
@@ -46,7 +50,9 @@ export class StoryPanel {
     if (step >= 0 && step < story.steps.length) this.#tell(story.name, step);
   }
 
-  again() { if (this.#now) this.#tell(this.#now.name, this.#now.step); }
+  again() {
+    if (this.#now) this.#tell(this.#now.name, this.#now.step);
+  }
 
   // Go where the address says, if that is another step.
   #follow() {
@@ -65,7 +71,8 @@ export class StoryPanel {
     this.#body.classList.toggle("with-story", Boolean(story));
     if (!story) {
       this.#until = null;
-      if (location.hash.includes("story=")) history.replaceState(null, "", location.pathname + location.search);
+      if (location.hash.includes("story="))
+        history.replaceState(null, "", location.pathname + location.search);
       this.#onStep(null);
       return;
     }
@@ -74,7 +81,11 @@ export class StoryPanel {
     this.#until = step.until_ns;
     const last = number === story.steps.length - 1;
     const link = (each, place) => {
-      const a = make("a", { href: `#story=${story.name}&step=${place + 1}`, title: each.title }, String(place + 1));
+      const a = make(
+        "a",
+        { href: `#story=${story.name}&step=${place + 1}`, title: each.title },
+        String(place + 1),
+      );
       a.setAttribute("aria-label", `Step ${place + 1}: ${each.title}`);
       if (place === number) a.setAttribute("aria-current", "step");
       return make("li", {}, a);
@@ -91,13 +102,26 @@ export class StoryPanel {
       make("h2", { id: "story-title" }, step.title),
       ...(number === 0 ? [make("p", { className: "small" }, story.question)] : []),
       text,
-      make("nav", { "aria-label": "Steps of the story" },
+      make(
+        "nav",
+        { "aria-label": "Steps of the story" },
         button("Back", () => this.go(-1), "previous", number === 0),
         make("ol", {}, ...story.steps.map(link)),
-        button(last ? "The end" : "Next", () => this.go(1), "next", last)),
-      make("div", { className: "again" },
+        button(last ? "The end" : "Next", () => this.go(1), "next", last),
+      ),
+      make(
+        "div",
+        { className: "again" },
         button("Play it", () => this.again(), "plain"),
-        button("Leave the story", () => { this.#now = null; this.#draw(); }, "plain")),
+        button(
+          "Leave the story",
+          () => {
+            this.#now = null;
+            this.#draw();
+          },
+          "plain",
+        ),
+      ),
     );
     history.replaceState(null, "", `#story=${story.name}&step=${number + 1}`);
     this.#onStep(step);

@@ -30,7 +30,13 @@ function changed() {
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 dark.addEventListener("change", changed);
-const stored = () => { try { return localStorage.getItem("theme"); } catch { return null; } };
+const stored = () => {
+  try {
+    return localStorage.getItem("theme");
+  } catch {
+    return null;
+  }
+};
 
 export function applyTheme() {
   const theme = stored();
@@ -46,7 +52,9 @@ export function switchTheme() {
   try {
     if ((next === "dark") === dark.matches) localStorage.removeItem("theme");
     else localStorage.setItem("theme", next);
-  } catch { document.documentElement.dataset.theme = next; }
+  } catch {
+    document.documentElement.dataset.theme = next;
+  }
   applyTheme();
 }
 
@@ -56,7 +64,13 @@ export function stroke(colourName, index, width = 24) {
   svg.setAttribute("aria-hidden", "true");
   svg.setAttribute("viewBox", `0 0 ${width} 8`);
   const line = document.createElementNS(svg.namespaceURI, "line");
-  for (const [key, value] of Object.entries({ x1: 0, x2: width, y1: 4, y2: 4, "stroke-width": 2.5 })) {
+  for (const [key, value] of Object.entries({
+    x1: 0,
+    x2: width,
+    y1: 4,
+    y2: 4,
+    "stroke-width": 2.5,
+  })) {
     line.setAttribute(key, value);
   }
   line.setAttribute("stroke-dasharray", pattern(index).join(" "));

@@ -1,6 +1,11 @@
 // Numbers as people read them.
 
-const PREFIXES = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+const PREFIXES = [
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+  [1, ""],
+];
 
 function three(value) {
   if (value === 0) return "0";
@@ -15,8 +20,10 @@ function prefixed(value, unit) {
 
 export const rate = bps => prefixed(bps, "bit/s");
 export const size = bytes => prefixed(bytes, "B");
-export const plain = value => Math.abs(value) >= 1e4 || (value !== 0 && Math.abs(value) < 1e-3)
-  ? value.toExponential(2) : three(value);
+export const plain = value =>
+  Math.abs(value) >= 1e4 || (value !== 0 && Math.abs(value) < 1e-3)
+    ? value.toExponential(2)
+    : three(value);
 
 export function time(seconds) {
   const length = Math.abs(seconds);
@@ -25,21 +32,30 @@ export function time(seconds) {
   return `${three(seconds * 1e6)} µs`;
 }
 
-export const milliseconds = value => value >= 1000 ? `${three(value / 1000)} s` : `${three(value)} ms`;
+export const milliseconds = value =>
+  value >= 1000 ? `${three(value / 1000)} s` : `${three(value)} ms`;
 export const count = (number, what) =>
   `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
 
 // The instant, with as many digits as the speed lets one read; all of them while it stands.
 export function clock(seconds, speed, playing) {
-  const digits = !playing ? 6 : speed !== null && speed < 0.02 ? 6 : speed !== null && speed < 0.5 ? 4 : 3;
+  const digits = !playing
+    ? 6
+    : speed !== null && speed < 0.02
+      ? 6
+      : speed !== null && speed < 0.5
+        ? 4
+        : 3;
   return seconds.toFixed(digits);
 }
 
 // Speeds from 1/1000 on, ten steps a decade; beyond the last one as fast as it goes.
 export const FASTEST = 21;
-export const speedOf = step => step >= FASTEST ? null : 10 ** (step / 10);
-export const stepOf = factor => factor === null ? FASTEST
-  : Math.max(-30, Math.min(FASTEST - 1, Math.round(10 * Math.log10(factor))));
+export const speedOf = step => (step >= FASTEST ? null : 10 ** (step / 10));
+export const stepOf = factor =>
+  factor === null
+    ? FASTEST
+    : Math.max(-30, Math.min(FASTEST - 1, Math.round(10 * Math.log10(factor))));
 
 export function speedText(factor) {
   if (factor === null) return "as fast as it goes";
