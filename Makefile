@@ -5,8 +5,8 @@
 #   make build    build the fast engine and install forebay into .venv
 #   make test     run every check and test
 #   make test-fast  only the tests that take less than a second each: for changes by hand
-#   make lint     check formatting, run clippy, ruff and mypy, without the tests
-#   make format   format Rust and Python
+#   make lint     check formatting, run clippy, ruff and mypy, without the tests; JavaScript where npm is
+#   make format   format Rust, Python and JavaScript
 #   make gate     build target/release/forebay-gate and libforebay_gate.so (Linux)
 #   make library  build target/release/libforebay.so and .a: the disciplines for C and C++
 #   make docs     write the generated reference pages
@@ -42,16 +42,18 @@
 #   make licences write THIRD-PARTY.md
 #   make release  VERSION=0.2.0: test, build, commit and tag it (docs/release.md)
 #   make lock     choose new versions of the Python packages
-#   make clean    remove .venv and target
+#   make clean    remove what is built and installed
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CARGO ?= cargo
+NPM := $(shell command -v npm)
+JS := tools/js/node_modules
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help engine dist test-dist audit licences release demo library package hosted gate abuse soak miri sanitize test test-fast fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint rust-test python-test
+.PHONY: help engine dist test-dist audit licences release demo library package hosted gate abuse soak miri sanitize test test-fast fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint js-lint rust-test python-test
 .DEFAULT_GOAL := help
 
 # Prints the head of this file.
@@ -68,7 +70,7 @@ demo: build
 test: lint rust-test python-test
 	@echo "== all tests passed"
 
-lint: rust-lint python-lint
+lint: rust-lint python-lint js-lint
 
 rust-lint:
 	@echo "== cargo fmt --check"
@@ -90,6 +92,18 @@ python-lint: dev
 	@found=$$(PYTHONPATH=python $(BIN)/lint-imports 2>&1) || { echo "$$found"; exit 1; }
 	@echo "== mypy"
 	@$(BIN)/mypy
+
+# The tools are those of tools/js/package-lock.json. The plotting library that the wheel carries must
+# be the one that they check against.
+js-lint: $(if $(NPM),$(JS)/.package-lock.json)
+ifdef NPM
+	@echo "== biome"
+	@$(JS)/.bin/biome check --error-on-warnings
+	@cmp $(JS)/uplot/dist/uPlot.iife.min.js python/forebay/explore/page/vendor/uPlot.iife.min.js
+else
+	@echo "== JavaScript is not checked: npm is missing (Debian: nodejs npm)"
+	@test -z "$(FOREBAY_CI)"
+endif
 
 python-test: build dev
 	@echo "== pytest"
@@ -243,10 +257,11 @@ virtual-linux:
 
 VALIDATION_PAGE = $(BIN)/python benches/peers/validation.py docs/validation docs/validation.md
 
-format: dev
+format: dev $(if $(NPM),$(JS)/.package-lock.json)
 	$(CARGO) fmt --all
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+	$(if $(NPM),$(JS)/.bin/biome check --write)
 
 SUITES = rfc7928 rfc9743 l4s bbr
 suites: build
@@ -314,6 +329,11 @@ $(VENV)/installed-release: requirements-release.lock $(VENV)/installed-dev
 	@$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock -r requirements-dev.lock -r requirements-release.lock
 	@touch $@
 
+$(JS)/.package-lock.json: tools/js/package-lock.json
+	@echo "== installing what checks JavaScript into $(JS)"
+	@$(NPM) --prefix tools/js ci --silent --ignore-scripts
+	@touch $@
+
 # One resolution for all Pythons from 3.10, and hashes for Linux alone (pyproject.toml, [tool.uv]). A
 # lock file has only what those before it lack: uv's own format takes three times the room.
 EXPORTED = $(BIN)/uv export --quiet --frozen --no-default-groups --no-emit-project --no-annotate --no-header
@@ -328,4 +348,4 @@ lock: | $(VENV)/bin/python
 	@rm uv.lock
 
 clean:
-	rm -rf $(VENV) target python/forebay/*.so
+	rm -rf $(VENV) $(JS) target python/forebay/*.so

@@ -37,7 +37,8 @@ export class Lanes {
     stage.lanes.forEach((lane, place) => {
       const own = this.#lanes[place];
       if (own.kind !== lane.kind) own.picture.clear();
-      Object.assign(own, lane, { inner: (inner[lane.kind] ??= []) });
+      inner[lane.kind] ??= [];
+      Object.assign(own, lane, { inner: inner[lane.kind] });
       own.heading.textContent = lane.label;
       own.picture.setStage(stage, own);
     });

@@ -22,7 +22,7 @@ export class Live {
   }
 
   #connect() {
-    const address = new URL("live" + location.search, location.href);
+    const address = new URL(`live${location.search}`, location.href);
     address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     address.hash = "";
     const socket = new WebSocket(address);

@@ -174,7 +174,8 @@ function setSpeed() {
   showSpeed(factor);
 }
 function toggleChange() {
-  const hidden = (at("change").hidden = !at("change").hidden);
+  const hidden = !at("change").hidden;
+  at("change").hidden = hidden;
   body.classList.toggle("with-change", !hidden);
   at("toggle-change").setAttribute("aria-expanded", String(!hidden));
   if (!hidden) at("change").querySelector("summary, select, input")?.focus();

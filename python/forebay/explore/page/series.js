@@ -261,7 +261,9 @@ export class Series {
       }
       const found = boxes.map(box => this.#data(box, from, to));
       const top = Math.max(...found.map(each => each.top), MEASURES[name].least);
-      boxes.forEach((box, place) => this.#drawChart(box, found[place], from, to, top * 1.08));
+      for (const [place, box] of boxes.entries()) {
+        this.#drawChart(box, found[place], from, to, top * 1.08);
+      }
     }
   }
 
@@ -300,18 +302,14 @@ export class Series {
       box.plot.setScale("y", { min: 0, max: top });
     });
     const at = box.plot.cursor.idx ?? columns[0].length - 1;
-    curves.forEach((curve, place) => {
-      let value = columns[place + 1][at];
-      for (
-        let back = at;
-        (value === null || value === undefined) && back > Math.max(0, at - 20);
-        back--
-      ) {
-        value = columns[place + 1][back];
-      }
-      const words = value === null || value === undefined ? "–" : MEASURES[box.name].show(value);
-      if (box.texts[place].textContent !== words) box.texts[place].textContent = words;
-    });
+    for (const [place, element] of box.texts.entries()) {
+      const column = columns[place + 1];
+      let back = at;
+      while (back > Math.max(0, at - 20) && (column[back] ?? null) === null) back--;
+      const value = column[back] ?? null;
+      const words = value === null ? "–" : MEASURES[box.name].show(value);
+      if (element.textContent !== words) element.textContent = words;
+    }
   }
 
   #make(box, curves, keys) {
@@ -445,10 +443,10 @@ function seconds(value, splits) {
 
 function short(value, name) {
   if (value === 0) return "0";
-  if (name === "throughput" || name === "cwnd")
-    return units[name === "cwnd" ? "size" : "rate"](value)
-      .replace(/bit\/s|B$/, "")
-      .replace(/\.0+ /, " ");
+  if (name === "throughput" || name === "cwnd") {
+    const written = name === "cwnd" ? units.size(value) : units.rate(value);
+    return written.replace(/bit\/s|B$/, "").replace(/\.0+ /, " ");
+  }
   return String(Number(value.toPrecision(3)));
 }
 
