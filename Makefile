@@ -99,6 +99,8 @@ js-lint: $(if $(NPM),$(JS)/.package-lock.json)
 ifdef NPM
 	@echo "== biome"
 	@$(JS)/.bin/biome check --error-on-warnings
+	@echo "== tsc"
+	@$(JS)/.bin/tsc --project tools/js
 	@cmp $(JS)/uplot/dist/uPlot.iife.min.js python/forebay/explore/page/vendor/uPlot.iife.min.js
 else
 	@echo "== JavaScript is not checked: npm is missing (Debian: nodejs npm)"

@@ -1,14 +1,50 @@
-const data = JSON.parse(document.getElementById("data").textContent);
-const packed = Uint8Array.from(atob(document.getElementById("library").textContent), c =>
-  c.charCodeAt(0),
-);
+// The page of a report: its charts, what is told of a point, and what is hidden and chosen.
+
+/**
+ * What `Charts` in html.py writes: specifications of Vega-Lite and columns, each once, and panels
+ * that name them by their places.
+ * @typedef {object} Data
+ * @property {object} config
+ * @property {Spec[]} specs
+ * @property {Value[][]} columns
+ * @property {Panel[]} panels
+ *
+ * @typedef {number | string | null} Value
+ * @typedef {{ layer: { encoding: Record<string, Encoding | undefined> }[] }} Spec
+ * @typedef {{ title?: string, scale?: { domain?: string[] } | null }} Encoding
+ *
+ * Rows of a panel: what is the same in all of them, and the columns of the rest.
+ * @typedef {[same: Row, columns: Record<string, number>]} Block
+ *
+ * `x` and `y`, to `x2` and `y2`; `s` the variant, `l` and `h` its interval; "told ..." what is told.
+ * @typedef {Record<string, Value | undefined>} Row
+ *
+ * @typedef {object} Panel
+ * @property {number} spec
+ * @property {Record<string, Block[]>} data
+ * @property {string} title
+ * @property {string} kind
+ * @property {string} of the variant of a map
+ */
+
+/** @param {string} id */
+const textOf = id => document.getElementById(id)?.textContent ?? "";
+
+/** @type {Data} */
+const data = JSON.parse(textOf("data"));
+const packed = Uint8Array.from(atob(textOf("library")), letter => letter.charCodeAt(0));
 const plain = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
 const library = document.createElement("script");
 library.textContent = await new Response(plain).text();
 document.head.append(library);
 
-const buttons = [...document.querySelectorAll(".legend button")];
-const options = {
+const NEAR = 60; // pixels between the pointer and a point of which it tells
+/** The data that have points of which the pointer tells. */
+const POINTED = [
+  ...["line", "curve", "steps", "bars", "points"],
+  ...["stated", "middle", "ways", "segments", "places"],
+];
+const OPTIONS = {
   mode: "vega-lite",
   config: data.config,
   renderer: "svg",
@@ -18,39 +54,76 @@ const options = {
   defaultStyle: false,
   logLevel: 1,
 };
+
+/** Variants that are not shown. */
 const hidden = new Set();
+/**
+ * By the element that a chart is in; null: it is being drawn.
+ * @type {Map<HTMLElement, VegaView | null>}
+ */
 const views = new Map();
-const make = (tag, fields, ...children) => {
+
+/**
+ * @template {HTMLElement} [Kind=HTMLElement]
+ * @param {ParentNode} parent
+ * @param {string} selector
+ * @returns {Kind[]}
+ */
+const every = (parent, selector) =>
+  [...parent.querySelectorAll(selector)].map(each => /** @type {Kind} */ (each));
+
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Partial<HTMLElementTagNameMap[Tag]>} fields
+ * @param {...Node} children
+ */
+function make(tag, fields, ...children) {
   const element = Object.assign(document.createElement(tag), fields);
   element.append(...children);
   return element;
-};
-const number = value =>
-  typeof value !== "number"
-    ? (value ?? "–")
-    : value.toLocaleString("en", { maximumSignificantDigits: 4 });
+}
 
-const column = (columns, name) => data.columns[columns[name]];
-function rowsOf([same, columns]) {
-  const names = Object.keys(columns);
-  return column(columns, names[0]).map((_, at) => ({
+/** @param {Value | undefined} value */
+const written = value =>
+  typeof value === "number"
+    ? value.toLocaleString("en", { maximumSignificantDigits: 4 })
+    : (value ?? "–");
+
+/**
+ * @param {Block} block
+ * @returns {Row[]}
+ */
+function rowsOf([same, places]) {
+  const columns = Object.entries(places).map(([name, place]) => ({
+    name,
+    values: data.columns[place],
+  }));
+  return columns[0].values.map((_, at) => ({
     ...same,
-    ...Object.fromEntries(names.map(name => [name, column(columns, name)[at]])),
+    ...Object.fromEntries(columns.map(({ name, values }) => [name, values[at]])),
   }));
 }
-const labelsOf = spec => [
-  ...new Set(
-    spec.layer.flatMap(layer =>
-      ["color", "stroke"].flatMap(of => layer.encoding[of]?.scale?.domain ?? []),
-    ),
-  ),
-];
-const shownOf = spec => labelsOf(spec).filter(label => !hidden.has(label));
 
+/** @param {HTMLElement} element */
+const panelOf = element => data.panels[Number(element.dataset.panel)];
+
+/**
+ * The variants that a chart shows.
+ * @param {Spec} spec
+ */
+function shownOf(spec) {
+  const labels = spec.layer.flatMap(({ encoding }) =>
+    [encoding.color, encoding.stroke].flatMap(each => each?.scale?.domain ?? []),
+  );
+  return [...new Set(labels)].filter(label => !hidden.has(label));
+}
+
+/** @param {HTMLElement} element */
 async function draw(element) {
   if (views.has(element)) return;
-  const panel = data.panels[element.dataset.panel],
-    spec = data.specs[panel.spec];
+  const panel = panelOf(element);
+  const spec = data.specs[panel.spec];
   const datasets = Object.fromEntries(
     Object.entries(panel.data).map(([name, blocks]) => [name, blocks.flatMap(rowsOf)]),
   );
@@ -67,75 +140,82 @@ async function draw(element) {
   // Vega names the element that it draws into itself.
   const inner = make("div", { ariaHidden: "true" });
   element.append(inner);
-  const { view } = await vegaEmbed(inner, whole, options);
+  const { view } = await vegaEmbed(inner, whole, OPTIONS);
   views.set(element, view);
-  hover(element, view, spec, datasets);
+  const points = POINTED.flatMap(name => datasets[name] ?? []);
+  hover(element, view, points, spec.layer.at(-1)?.encoding.x?.title ?? "");
 }
 
-// What is told of the point next to the pointer, and of others at the same place of a curve.
 const tip = make("div", { className: "tip", hidden: true });
 document.body.append(tip);
-const pointed = [
-  "line",
-  "curve",
-  "steps",
-  "bars",
-  "points",
-  "stated",
-  "middle",
-  "ways",
-  "segments",
-  "places",
-];
-function hover(element, view, spec, datasets) {
-  const points = pointed.flatMap(name => datasets[name] ?? []);
-  const titles = spec.layer.at(-1).encoding;
+
+/**
+ * Tell of the point next to the pointer, and of others at the same place of a curve.
+ * @param {HTMLElement} element
+ * @param {VegaView} view
+ * @param {Row[]} points
+ * @param {string} title of the axis x
+ */
+function hover(element, view, points, title) {
+  /**
+   * Where a point is on an axis, in pixels.
+   * @param {Row} point
+   * @param {"x" | "y"} axis
+   */
   function place(point, axis) {
-    const scale = view.scale(axis),
-      far = point[`${axis}2`];
-    const value = far === undefined ? point[axis] : (point[axis] + far) / 2;
+    const scale = view.scale(axis);
+    const [near, far] = [point[axis], point[`${axis}2`]];
+    const value = far === undefined ? near : (Number(near) + Number(far)) / 2;
     return scale(value) + (scale.bandwidth?.() ?? 0) / 2;
   }
-  function nearest(event) {
-    const box = element.querySelector("svg").getBoundingClientRect(),
-      [left, top] = view.origin();
-    const x = event.clientX - box.left - left,
-      y = event.clientY - box.top - top;
-    const away = point => Math.hypot(place(point, "x") - x, place(point, "y") - y);
-    const seen = points
-      .filter(point => point.y !== null && !hidden.has(point.s))
-      .map(point => [away(point), point]);
-    const [far, first] = seen.reduce((best, each) => (each[0] < best[0] ? each : best), [60]);
-    return first && far < 60
-      ? [
-          first,
-          seen
-            .map(([, point]) => point)
-            .filter(point => point.x === first.x && point.s !== undefined),
-        ]
-      : [];
+
+  /** @param {PointerEvent} event */
+  function nearest({ clientX, clientY }) {
+    const box = element.querySelector("svg")?.getBoundingClientRect();
+    const [left, top] = view.origin();
+    let least = NEAR;
+    let found = null;
+    for (const point of points) {
+      if (!box || point.y === null || hidden.has(point.s)) continue;
+      const dx = place(point, "x") - (clientX - box.left - left);
+      const dy = place(point, "y") - (clientY - box.top - top);
+      const far = Math.hypot(dx, dy);
+      if (far >= least) continue;
+      least = far;
+      found = point;
+    }
+    return found;
   }
-  function lines(first, same) {
-    const told = Object.keys(first).filter(name => name.startsWith("told "));
-    if (told.length)
-      return told.map(name => [name.slice(5), number(first[name])].filter(Boolean).join(": "));
-    const ends = point =>
-      point.l === undefined || point.l === null
-        ? ""
-        : ` (${number(point.l)} to ${number(point.h)})`;
-    const each = same
-      .sort((a, b) => b.y - a.y)
-      .map(point => `${point.s}: ${number(point.y)}${ends(point)}`);
-    return [`${titles.x.title}: ${number(first.x)}`, ...each];
+
+  /** @param {Row} point */
+  function lines(point) {
+    const told = Object.keys(point).filter(name => name.startsWith("told "));
+    if (told.length) {
+      return told.map(name => [name.slice(5), written(point[name])].filter(Boolean).join(": "));
+    }
+    const same = points
+      .filter(({ x, y, s }) => x === point.x && y !== null && s !== undefined && !hidden.has(s))
+      .sort((a, b) => Number(b.y) - Number(a.y));
+    return [
+      `${title}: ${written(point.x)}`,
+      ...same.map(({ s, y, l, h }) => {
+        const ends = (l ?? null) === null ? "" : ` (${written(l)} to ${written(h)})`;
+        return `${s}: ${written(y)}${ends}`;
+      }),
+    ];
   }
+
   element.addEventListener("pointermove", event => {
-    const [first, same] = nearest(event);
-    tip.hidden = !first;
-    if (!first) return;
-    tip.replaceChildren(...lines(first, same).map(text => make("div", { textContent: text })));
+    const point = nearest(event);
+    tip.hidden = !point;
+    if (!point) return;
+    tip.replaceChildren(...lines(point).map(text => make("div", { textContent: text })));
     const { width, height } = tip.getBoundingClientRect();
-    tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - width - 8))}px`;
-    tip.style.top = `${Math.max(4, event.clientY + 18 + height > innerHeight ? event.clientY - height - 12 : event.clientY + 18)}px`;
+    const { clientX: x, clientY: y } = event;
+    const left = Math.min(x + 14, innerWidth - width - 8);
+    const top = y + 18 + height > innerHeight ? y - height - 12 : y + 18;
+    tip.style.left = `${Math.max(4, left)}px`;
+    tip.style.top = `${Math.max(4, top)}px`;
   });
   element.addEventListener("pointerleave", () => {
     tip.hidden = true;
@@ -146,42 +226,45 @@ function hover(element, view, spec, datasets) {
 const near = new IntersectionObserver(
   entries => {
     for (const { isIntersecting, target } of entries) {
-      if (isIntersecting) draw(target);
-      else if (!target.isConnected) forget(target);
+      const element = /** @type {HTMLElement} */ (target);
+      if (isIntersecting) draw(element);
+      else if (!element.isConnected) forget(element);
     }
   },
   { rootMargin: "800px" },
 );
 const idle = window.requestIdleCallback ?? (work => setTimeout(work, 50));
+
 function rest() {
-  const next = [...document.querySelectorAll(".figure")].find(
-    each => !views.has(each) && each.offsetParent,
-  );
+  const next = every(document, ".figure").find(each => !views.has(each) && each.offsetParent);
   if (next) draw(next).then(() => idle(rest));
 }
+
+/** @param {HTMLElement} element */
 function forget(element) {
   near.unobserve(element);
   views.get(element)?.finalize();
   views.delete(element);
 }
+
+/**
+ * Put the charts of a part of the page into their places.
+ * @param {ParentNode} parent
+ */
 function fill(parent) {
-  for (const grid of parent.querySelectorAll("[data-panels]")) {
-    const panels = grid.dataset.panels.split(" ").filter(Boolean);
+  for (const grid of every(parent, "[data-panels]")) {
+    const panels = grid.dataset.panels?.split(" ").filter(Boolean) ?? [];
     grid.classList.toggle("one", panels.length === 1);
     for (const at of panels) {
-      const { title, kind, of } = data.panels[at];
+      const { title, kind, of } = data.panels[Number(at)];
       const element = make("div", {
         className: `figure ${kind}`,
         role: "img",
         ariaLabel: [grid.dataset.words, title].filter(Boolean).join(", "),
       });
       element.dataset.panel = at;
-      const figure = make(
-        "figure",
-        {},
-        ...(title ? [make("figcaption", { textContent: title })] : []),
-        element,
-      );
+      const caption = title ? [make("figcaption", { textContent: title })] : [];
+      const figure = make("figure", {}, ...caption, element);
       if (of) figure.dataset.map = of;
       grid.append(figure);
       near.observe(element);
@@ -189,40 +272,50 @@ function fill(parent) {
   }
 }
 
-const choices = [...document.querySelectorAll("[data-of]:not(td)")];
-function choose(parent) {
-  const key = parent.dataset.of
-    .split(" ")
-    .map(id => document.getElementById(id).value)
-    .join(" ");
-  const parts = [...parent.children].filter(each => each.tagName === "TEMPLATE");
-  for (const old of [...parent.children].filter(each => each.tagName !== "TEMPLATE")) {
-    for (const figure of old.querySelectorAll(".figure")) forget(figure);
+/**
+ * What a choice shows is one of its templates: that whose key has the values of its selects.
+ * @param {HTMLElement} choice
+ */
+function choose(choice) {
+  for (const old of every(choice, ":scope > :not(template)")) {
+    for (const figure of every(old, ".figure")) forget(figure);
     old.remove();
   }
-  const part = make(
-    "div",
-    {},
-    (parts.find(each => each.dataset.key === key) ?? parts.at(-1)).content.cloneNode(true),
-  );
-  parent.append(part);
+  const values = selectsOf(choice).map(id => {
+    const select = /** @type {HTMLSelectElement | null} */ (document.getElementById(id));
+    return select?.value;
+  });
+  /** @type {HTMLTemplateElement[]} */
+  const templates = every(choice, ":scope > template");
+  const chosen = templates.find(each => each.dataset.key === values.join(" ")) ?? templates.at(-1);
+  if (!chosen) return;
+  const part = make("div", {}, chosen.content.cloneNode(true));
+  choice.append(part);
   fill(part);
   idle(rest);
 }
+
+/** @param {HTMLElement} choice */
+const selectsOf = choice => choice.dataset.of?.split(" ") ?? [];
+const choices = every(document, "[data-of]:not(td)");
 for (const select of document.querySelectorAll("select")) {
-  select.addEventListener("change", () =>
-    choices.filter(each => each.dataset.of.split(" ").includes(select.id)).forEach(choose),
-  );
+  select.addEventListener("change", () => {
+    for (const each of choices) if (selectsOf(each).includes(select.id)) choose(each);
+  });
 }
 
+const buttons = every(document, ".legend button");
+
 function update() {
-  for (const button of buttons)
+  for (const button of buttons) {
     button.setAttribute("aria-pressed", String(!hidden.has(button.dataset.label)));
-  for (const [element, view] of views)
-    view?.signal("shown", shownOf(data.specs[data.panels[element.dataset.panel].spec])).runAsync();
-  for (const map of document.querySelectorAll("[data-map]"))
-    map.hidden = hidden.has(map.dataset.map);
+  }
+  for (const [element, view] of views) {
+    view?.signal("shown", shownOf(data.specs[panelOf(element).spec])).runAsync();
+  }
+  for (const map of every(document, "[data-map]")) map.hidden = hidden.has(map.dataset.map);
 }
+
 for (const button of buttons) {
   const { label } = button.dataset;
   button.addEventListener("click", () => {
@@ -235,6 +328,7 @@ for (const button of buttons) {
     update();
   });
 }
+
 fill(document);
-choices.forEach(choose);
+for (const each of choices) choose(each);
 idle(rest);

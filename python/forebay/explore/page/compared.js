@@ -3,29 +3,24 @@
 import { make } from "./style.js";
 import * as units from "./units.js";
 
+/** @import { Compared, ComparedCell } from "./messages.js" */
+
+/**
+ * @param {HTMLElement} host
+ * @param {Compared} compared
+ */
 export function draw(host, compared) {
   host.hidden = false;
-  const title = make(
-    "h2",
-    { id: "compared-title" },
-    `Compared over ${units.count(compared.runs, "replication")}`,
-  );
+  const words = `Compared over ${units.count(compared.runs, "replication")}`;
+  const title = make("h2", { id: "compared-title" }, words);
   if (compared.done < 1) {
-    const bar = make("progress", {
-      value: compared.done,
-      max: 1,
-      "aria-label": "Share of the runs that have ended",
-    });
+    const label = "Share of the runs that have ended";
+    const bar = make("progress", { value: compared.done, max: 1, "aria-label": label });
     host.replaceChildren(title, bar);
     return;
   }
-  const head = make(
-    "tr",
-    {},
-    make("th", { scope: "col" }, "Class"),
-    make("th", { scope: "col" }, "Measure"),
-    ...compared.lanes.map(lane => make("th", { scope: "col" }, lane)),
-  );
+  const heads = ["Class", "Measure", ...compared.lanes];
+  const head = make("tr", {}, ...heads.map(each => make("th", { scope: "col" }, each)));
   const rows = compared.rows.map(row =>
     make(
       "tr",
@@ -47,6 +42,7 @@ export function draw(host, compared) {
   );
 }
 
+/** @param {ComparedCell} given */
 function cell({ text, note, mark }) {
   const found = make("td", { className: mark }, text);
   if (note) found.append(make("small", {}, ` ${note}`));

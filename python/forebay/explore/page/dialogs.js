@@ -1,18 +1,21 @@
 // What opens over the page: keys, stories, a packet's story, saved files; and messages above it.
 
-import { reasonText } from "./picture.js";
-import { make } from "./style.js";
+import { button, make, part } from "./style.js";
 import * as units from "./units.js";
 
-const dialog = document.getElementById("dialog");
+/** @import { SavedFile, Said, Stage, Step, Story, StoryOf, StoryPlace } from "./messages.js" */
 
+const dialog = part("dialog", HTMLDialogElement);
+
+/**
+ * @param {string} title
+ * @param {...HTMLElement} content
+ */
 function open(title, ...content) {
-  const close = make(
-    "button",
-    { type: "button", className: "icon close", "aria-label": "Close" },
-    "×",
-  );
-  close.addEventListener("click", () => dialog.close());
+  const close = button("×", () => dialog.close(), {
+    className: "icon close",
+    "aria-label": "Close",
+  });
   dialog.replaceChildren(make("h2", { id: "dialog-title" }, title), close, ...content);
   if (!dialog.open) dialog.showModal();
 }
@@ -23,37 +26,40 @@ dialog.addEventListener("click", event => {
 
 export const isOpen = () => dialog.open;
 
-function pairs(entries) {
-  const list = make("dl", { className: "pairs" });
-  for (const [term, ...meaning] of entries)
-    list.append(make("dt", {}, term), make("dd", {}, ...meaning));
-  return list;
-}
-
+/**
+ * @param {[key: string, what: string][]} entries
+ * @param {boolean} enabled whether keys act
+ * @param {(enabled: boolean) => void} onEnabled
+ */
 export function keys(entries, enabled, onEnabled) {
   const box = make("input", { type: "checkbox", checked: enabled });
   box.addEventListener("change", () => onEnabled(box.checked));
-  open(
-    "Keys",
-    pairs(entries.map(([key, what]) => [make("kbd", {}, key), what])),
-    make("label", {}, box, " Single keys act"),
-  );
+  const list = make("dl", { className: "pairs" });
+  for (const [key, what] of entries) {
+    list.append(make("dt", {}, make("kbd", {}, key)), make("dd", {}, what));
+  }
+  open("Keys", list, make("label", {}, box, " Single keys act"));
 }
 
+/**
+ * @param {Story[]} list
+ * @param {StoryPlace | null} told
+ * @param {(name: string, step: number) => void} tell
+ */
 export function stories(list, told, tell) {
   const cards = list.map(story => {
-    const button = make(
+    const card = make(
       "button",
       { type: "button" },
       make("b", {}, story.title),
       make("span", {}, `${story.question} ${story.steps.length} steps.`),
     );
-    if (story.name === told?.name) button.setAttribute("aria-current", "true");
-    button.addEventListener("click", () => {
+    if (story.name === told?.name) card.setAttribute("aria-current", "true");
+    card.addEventListener("click", () => {
       dialog.close();
       tell(story.name, 0);
     });
-    return make("li", {}, button);
+    return make("li", {}, card);
   });
   open("Guided stories", make("ul", { className: "cards" }, ...cards));
 }
@@ -67,116 +73,102 @@ const WHAT = {
   lost: "Lost on",
   delivered: "Delivered to",
 };
+const KINDS = { ack: "an acknowledgment", control: "a control packet", data: "data" };
 
+/**
+ * @param {StoryOf} told
+ * @param {Stage} stage
+ */
 export function packet(told, stage) {
   const flow = stage.flows[told.flow];
   const lane = stage.lanes.find(each => each.id === told.lane);
-  const kind = { ack: "an acknowledgment", control: "a control packet", data: "data" }[told.kind];
-  const life = make(
-    "ol",
-    { className: "life" },
-    ...told.steps.map(step => {
-      const words = [`${WHAT[step.what]} ${step.where}`];
-      if (step.waiting !== null)
-        words.push(`, where ${units.count(step.waiting, "packet")} waited`);
-      if (step.why) words.push(`: ${reasonText(step.why)}`);
-      const item = make(
-        "li",
-        {},
-        make("time", {}, `${(step.at_ns / 1e9).toFixed(6)} s`),
-        words.join(""),
-      );
-      const variables = Object.entries(step.variables);
-      if (variables.length) {
-        item.append(
-          make(
-            "div",
-            { className: "small" },
-            variables
-              .map(([name, value]) => `${name.replaceAll("_", " ")} ${units.plain(value)}`)
-              .join(" · "),
-          ),
-        );
-      }
-      return item;
-    }),
-  );
+  const whose = `${told.bytes} B of ${flow?.name ?? "a flow"}`;
   open(
     `Packet ${told.id}`,
-    make(
-      "p",
-      {},
-      `${told.bytes} B of ${flow?.name ?? "a flow"}, ${kind}, under ${lane?.label ?? "?"}.`,
-    ),
-    told.steps.length ? life : make("p", {}, "That is so long ago that nothing is kept of it."),
+    make("p", {}, `${whose}, ${KINDS[told.kind]}, under ${lane?.label ?? "?"}.`),
+    told.steps.length
+      ? make("ol", { className: "life" }, ...told.steps.map(stepOf))
+      : make("p", {}, "That is so long ago that nothing is kept of it."),
     make("p", { className: "small" }, told.ended ? "That is its end." : "It is still under way."),
   );
 }
 
+/** @param {Step} step */
+function stepOf(step) {
+  let words = `${WHAT[step.what]} ${step.where}`;
+  if (step.waiting !== null) words += `, where ${units.count(step.waiting, "packet")} waited`;
+  if (step.why) words += `: ${units.reasonText(step.why)}`;
+  const item = make("li", {}, make("time", {}, `${(step.at_ns / 1e9).toFixed(6)} s`), words);
+  const variables = Object.entries(step.variables).map(
+    ([name, value]) => `${name.replaceAll("_", " ")} ${units.plain(value)}`,
+  );
+  if (variables.length) item.append(make("div", { className: "small" }, variables.join(" · ")));
+  return item;
+}
+
+/**
+ * @param {SavedFile[]} files
+ * @param {Stage} stage
+ */
 export function saved(files, stage) {
-  const parts = files.map(file => {
-    const lane = stage.lanes.find(each => each.id === file.lane);
+  const sections = files.map(file => {
+    const label = stage.lanes.find(each => each.id === file.lane)?.label;
     const address = URL.createObjectURL(new Blob([file.text], { type: "text/plain" }));
     const link = make("a", { href: address, download: file.path.split("/").pop() }, "Download");
-    return make(
+    /** @type {(title: string, code: HTMLElement) => HTMLElement} */
+    const small = (title, code) => make("p", { className: "small" }, `${title}: `, code);
+    const section = make(
       "section",
       {},
-      make("h3", {}, lane?.label ?? ""),
+      make("h3", {}, label ?? ""),
       make("p", {}, make("code", {}, file.path), " · ", link),
-      make(
-        "p",
-        { className: "small" },
-        "The same again: ",
-        make("code", {}, `forebay run ${file.path}`),
-      ),
-      file.fingerprint
-        ? make(
-            "p",
-            { className: "small" },
-            "Fingerprint: ",
-            make("code", { className: "fingerprint" }, file.fingerprint),
-          )
-        : null,
-      make(
-        "pre",
-        { tabIndex: 0, "aria-label": `Scenario of ${lane?.label ?? "this lane"}` },
-        file.text,
-      ),
+      small("The same again", make("code", {}, `forebay run ${file.path}`)),
     );
+    if (file.fingerprint) {
+      const code = make("code", { className: "fingerprint" }, file.fingerprint);
+      section.append(small("Fingerprint", code));
+    }
+    const of = { tabIndex: 0, "aria-label": `Scenario of ${label ?? "this lane"}` };
+    section.append(make("pre", of, file.text));
+    return section;
   });
-  open("Saved, with every change", ...parts);
+  open("Saved, with every change", ...sections);
 }
 
+/** @param {string} where */
 export function address(where) {
-  open(
-    "The report",
-    make("p", {}, make("a", { href: where, target: "_blank", rel: "noopener" }, "Open the report")),
-  );
+  const link = make("a", { href: where, target: "_blank", rel: "noopener" }, "Open the report");
+  open("The report", make("p", {}, link));
 }
 
-// Messages above the page; what is said of a field appears beside it, too.
+/** Messages above the page. What is said of a field appears beside it, too. */
 export class Messages {
   #host;
+
+  /** @param {HTMLElement} host */
   constructor(host) {
     this.#host = host;
   }
 
+  /**
+   * @param {Said["level"]} level
+   * @param {string} text
+   * @param {string} key of messages with the same key only the last is shown
+   */
   say(level, text, key = text) {
     this.hush(key);
-    const close = make(
-      "button",
-      { type: "button", className: "plain", "aria-label": "Dismiss" },
-      "×",
-    );
-    const line = make("p", { className: level }, make("span", {}, text), close);
+    const line = make("p", { className: level }, make("span", {}, text));
     line.dataset.key = key;
-    close.addEventListener("click", () => line.remove());
+    line.append(button("×", () => line.remove(), { className: "plain", "aria-label": "Dismiss" }));
     this.#host.append(line);
-    while (this.#host.children.length > 3) this.#host.firstChild.remove();
+    while (this.#host.children.length > 3) this.#host.firstElementChild?.remove();
     if (level === "info") setTimeout(() => line.remove(), 8000);
   }
 
+  /** @param {string} key */
   hush(key) {
-    for (const line of [...this.#host.children]) if (line.dataset.key === key) line.remove();
+    for (const line of [...this.#host.children]) {
+      if (line instanceof HTMLElement && line.dataset.key === key) line.remove();
+    }
   }
 }

@@ -1,25 +1,35 @@
 // The connection to the server: messages out, messages in, and again when it breaks.
 
+/**
+ * @import { Commands, Message, Send } from "./messages.js"
+ * @typedef {{ [Type in Message["type"]]: (message: Extract<Message, { type: Type }>) => void }} Handlers
+ */
+
 const RETRY_MS = [300, 1000, 3000];
 
 export class Live {
+  /** @type {WebSocket | null} */
   #socket = null;
   #failed = 0;
   #handlers;
   #status;
 
-  // `handlers` has a function for each type of message; `status` hears of "open" and "lost".
+  /**
+   * @param {Handlers} handlers hear of messages
+   * @param {(status: "open" | "lost") => void} status hears of the connection
+   */
   constructor(handlers, status) {
     this.#handlers = handlers;
     this.#status = status;
     this.#connect();
   }
 
-  send(type, fields = {}) {
+  /** @type {Send} */
+  send = (type, ...[fields]) => {
     if (this.#socket?.readyState !== WebSocket.OPEN) return false;
     this.#socket.send(JSON.stringify({ type, ...fields }));
     return true;
-  }
+  };
 
   #connect() {
     const address = new URL(`live${location.search}`, location.href);
@@ -31,14 +41,17 @@ export class Live {
       this.#failed = 0;
       this.#status("open");
     };
-    socket.onmessage = event => {
-      const message = JSON.parse(event.data);
-      this.#handlers[message.type]?.(message);
-    };
+    socket.onmessage = event => this.#take(JSON.parse(event.data));
     socket.onclose = () => {
       this.#status("lost");
       const wait = RETRY_MS[Math.min(this.#failed++, RETRY_MS.length - 1)];
       setTimeout(() => this.#connect(), wait);
     };
+  }
+
+  /** @param {Message} message */
+  #take(message) {
+    const handle = /** @type {(message: Message) => void} */ (this.#handlers[message.type]);
+    handle(message);
   }
 }

@@ -8,65 +8,83 @@ import { Lanes } from "./lanes.js";
 import { Live } from "./live.js";
 import { Series } from "./series.js";
 import { StoryPanel } from "./story.js";
-import { applyTheme, classColour, make, switchTheme } from "./style.js";
+import { applyTheme, classColour, make, part, switchTheme } from "./style.js";
 import * as units from "./units.js";
+
+/**
+ * @import { Frame, Send, Stage } from "./messages.js"
+ * @import { Handlers } from "./live.js"
+ */
 
 const TELL_MS = 200;
 const BACK_NS = 1e9;
+const AHEAD_S = 0.1; // series go on for so long without a frame
+const FASTER = 5; // steps of the slider
 
-const at = id => document.getElementById(id);
-const body = document.querySelector(".body");
+/** @param {string} id */
+const at = id => part(id, HTMLElement);
+const body = part("body", HTMLElement);
+const speed = part("speed", HTMLInputElement);
+const seek = part("seek", HTMLInputElement);
+/** @type {Stage | null} */
 let stage = null;
+/** @type {Frame | null} */
 let frame = null;
 let arrived = 0;
 let seeking = false;
+/** @type {Window | null} */
 let opened = null;
 
-const send = (type, fields) => live.send(type, fields);
+/** @type {Send} */
+const send = (type, ...fields) => live.send(type, ...fields);
+/** @type {(name: string, step: number) => void} */
+const tellStory = (name, step) => send("story", { name, step });
 const messages = new dialogs.Messages(at("said"));
 const lanes = new Lanes(at("lanes"), send);
-const series = new Series(at("charts"), at("toggles"), at("window"));
+const series = new Series(at("charts"), at("toggles"), part("window", HTMLSelectElement));
 const change = new ChangePanel(at("change"), send);
-const story = new StoryPanel(
-  at("story"),
-  body,
-  (name, step) => send("story", { name, step }),
-  step => {
-    if (step) series.show(step.shows);
-    series.look(step?.look ?? []);
-    lanes.look(step?.look ?? []);
-  },
-);
+const story = new StoryPanel(at("story"), body, tellStory, step => {
+  if (step) series.show(step.shows);
+  series.look(step?.look ?? []);
+  lanes.look(step?.look ?? []);
+});
 
+/** @type {Handlers} */
 const handlers = {
   stage(message) {
     stage = message;
-    prepare(stage);
-    at("title").textContent = stage.title || stage.scenario;
-    document.title = `${stage.title || stage.scenario} · forebay explore`;
-    at("seek").max = Math.round(stage.duration_s * 1000);
+    const title = stage.title || stage.scenario;
+    at("title").textContent = title;
+    document.title = `${title} · forebay explore`;
+    seek.max = String(Math.round(stage.duration_s * 1000));
     lanes.setStage(stage);
     series.setStage(stage, lanes.all);
     change.setStage(stage);
     story.setStage(stage);
-    drawLegend();
+    drawLegend(stage);
   },
   frame(message) {
     frame = message;
     arrived = performance.now();
     lanes.take(frame, arrived);
-    showTime();
+    showTime(frame);
     requestAnimationFrame(() => send("ack", { number: message.number }));
   },
-  story_of: message => dialogs.packet(message, stage),
-  said({ level, text, field }) {
-    if (!field || !change.wrong(field, text) || at("change").hidden) messages.say(level, text);
+  story_of(message) {
+    if (stage) dialogs.packet(message, stage);
   },
-  saved: message => dialogs.saved(message.files, stage),
+  said({ level, text, field }) {
+    const beside = field !== null && change.wrong(field, text) && !at("change").hidden;
+    if (!beside) messages.say(level, text);
+  },
+  saved({ files }) {
+    if (stage) dialogs.saved(files, stage);
+  },
   compared: message => compared.draw(at("compared"), message),
   reported({ done, address }) {
-    if (done < 1 || !address) {
-      messages.say("info", `The report is being made: ${Math.round(100 * done)} %`, "report");
+    if (address === null) {
+      const percent = Math.round(100 * done);
+      messages.say("info", `The report is being made: ${percent} %`, "report");
       return;
     }
     messages.hush("report");
@@ -78,81 +96,69 @@ const handlers = {
 
 const live = new Live(handlers, status => {
   if (status === "open") messages.hush("lost");
-  else
-    messages.say(
-      "warning",
-      "The server does not answer. Is the command still running? The page tries again by itself.",
-      "lost",
-    );
+  else {
+    const words = "The server does not answer. Is the command still running?";
+    messages.say("warning", `${words} The page tries again by itself.`, "lost");
+  }
 });
 
-// Places that several parts look up.
-function prepare(given) {
-  const seen = new Map();
-  given.flowPlace = new Map(
-    given.flows.map(flow => {
-      const place = seen.get(flow.class_id) ?? 0;
-      seen.set(flow.class_id, place + 1);
-      return [flow.id, place];
-    }),
+/** @param {Stage} given */
+function drawLegend({ classes }) {
+  const rows = classes.map(({ id, name }) => [classColour(id).replace("--", ""), name]);
+  const items = [...rows, ["rest", "further back"]].map(([colour, name]) =>
+    make("span", { role: "listitem" }, make("span", { className: `chip ${colour}` }), name),
   );
+  at("legend").replaceChildren(...items);
 }
 
-function drawLegend() {
-  at("legend").replaceChildren(
-    ...stage.classes.map(each => {
-      const chip = make("span", { className: `chip ${classColour(each.id).slice(2)}` });
-      return make("span", { role: "listitem" }, chip, each.name);
-    }),
-    make("span", { role: "listitem" }, make("span", { className: "chip rest" }), "further back"),
-  );
-}
-
-function showTime() {
-  const now = frame.now_ns / 1e9;
+/** @param {Frame} frame */
+function showTime({ now_ns, playing, speed: factor }) {
+  const now = now_ns / 1e9;
+  const duration = stage?.duration_s ?? 0;
   at("clock").replaceChildren(
-    make("b", {}, units.clock(now, frame.speed, frame.playing)),
-    make("span", {}, ` of ${units.time(stage.duration_s)}`),
+    make("b", {}, units.clock(now, factor, playing)),
+    make("span", {}, ` of ${units.time(duration)}`),
   );
-  if (!seeking) at("seek").value = Math.round(now * 1000);
-  const playing = frame.playing;
+  if (!seeking) seek.value = String(Math.round(now * 1000));
   const play = at("play");
   if (play.dataset.playing !== String(playing)) {
     play.dataset.playing = String(playing);
     play.setAttribute("aria-label", playing ? "Pause" : "Play");
-    at("play-shape").setAttribute(
-      "d",
-      playing ? "M3 2h3.5v12H3zM9.5 2H13v12H9.5z" : "M4 2v12l10-6z",
-    );
+    const shape = playing ? "M3 2h3.5v12H3zM9.5 2H13v12H9.5z" : "M4 2v12l10-6z";
+    document.getElementById("play-shape")?.setAttribute("d", shape);
   }
-  const held = document.activeElement === at("speed");
-  if (!held) at("speed").value = units.stepOf(frame.speed);
-  showSpeed(held ? units.speedOf(Number(at("speed").value)) : frame.speed);
-  story.setTime(frame.now_ns, playing);
+  const held = document.activeElement === speed;
+  if (!held) speed.value = String(units.stepOf(factor));
+  showSpeed(held ? units.speedOf(speed.valueAsNumber) : factor);
+  story.setTime(now_ns, playing);
 }
 
+/** @param {number | null} factor */
 function showSpeed(factor) {
   const slow = frame?.actual && factor !== null && frame.actual < 0.8 * factor;
-  const words = slow
-    ? `${units.speedText(factor)} (reached: ${units.speedText(frame.actual)})`
-    : units.speedText(factor);
+  const reached = slow ? ` (reached: ${units.speedText(frame?.actual ?? null)})` : "";
+  const words = units.speedText(factor) + reached;
   if (at("speed-text").textContent !== words) at("speed-text").textContent = words;
-  at("speed").setAttribute("aria-valuetext", words);
+  speed.setAttribute("aria-valuetext", words);
 }
 
-// The instant that is drawn: between frames it goes on at the speed that is reached.
-function drawnInstant(now) {
-  if (!frame.playing || frame.complete) return frame.now_ns / 1e9;
-  const ahead = Math.min(0.1, (now - arrived) / 1e3);
-  return frame.now_ns / 1e9 + ahead * (frame.actual ?? 0);
+/**
+ * The instant that the series show, in s: between frames it goes on at the speed that is reached.
+ * @param {Frame} frame
+ * @param {number} now in ms
+ */
+function drawnInstant({ now_ns, playing, complete, actual }, now) {
+  const ahead = playing && !complete ? Math.min(AHEAD_S, (now - arrived) / 1e3) : 0;
+  return now_ns / 1e9 + ahead * (actual ?? 0);
 }
 
 let told = 0;
+/** @param {number} now in ms */
 function draw(now) {
   requestAnimationFrame(draw);
-  if (!stage || !frame) return;
+  if (!frame) return;
   lanes.draw(now);
-  series.draw(drawnInstant(now), frame.speed);
+  series.draw(drawnInstant(frame, now), frame.speed);
   if (now - told > TELL_MS) {
     told = now;
     lanes.tell();
@@ -161,40 +167,50 @@ function draw(now) {
 requestAnimationFrame(draw);
 
 const playOrPause = () => send(frame?.playing ? "pause" : "play");
-const seek = ns => send("seek", { at_ns: Math.max(0, Math.round(ns)) });
-const back = () => seek((frame?.now_ns ?? 0) - BACK_NS);
+/** @param {number} ns */
+const seekTo = ns => send("seek", { at_ns: Math.max(0, Math.round(ns)) });
+const back = () => seekTo((frame?.now_ns ?? 0) - BACK_NS);
+
+/** @param {number} steps */
 function speedBy(steps) {
-  const slider = at("speed");
-  slider.value = Number(slider.value) + steps;
+  speed.value = String(speed.valueAsNumber + steps);
   setSpeed();
 }
+
 function setSpeed() {
-  const factor = units.speedOf(Number(at("speed").value));
+  const factor = units.speedOf(speed.valueAsNumber);
   send("speed", { factor });
   showSpeed(factor);
 }
+
 function toggleChange() {
-  const hidden = !at("change").hidden;
-  at("change").hidden = hidden;
-  body.classList.toggle("with-change", !hidden);
-  at("toggle-change").setAttribute("aria-expanded", String(!hidden));
-  if (!hidden) at("change").querySelector("summary, select, input")?.focus();
+  const panel = at("change");
+  const shown = Boolean(panel.hidden);
+  panel.hidden = !shown;
+  body.classList.toggle("with-change", shown);
+  at("toggle-change").setAttribute("aria-expanded", String(shown));
+  if (shown) panel.querySelector("summary")?.focus();
 }
+
 function report() {
   opened = window.open("", "_blank");
   send("report");
 }
-const openStories = () =>
-  dialogs.stories(story.stories, story.told, (name, step) => send("story", { name, step }));
 
-// Every action: its button, its key, what the list of keys says, and what it does.
+const openStories = () => dialogs.stories(story.stories, story.told, tellStory);
+
+/**
+ * Every action: its button if it has one, its key, what the list of keys calls the key, what it
+ * says of it, and what it does.
+ * @type {[button: string | null, key: string, called: string, what: string, act: () => void][]}
+ */
 const ACTIONS = [
   ["play", " ", "Space", "Play or pause", playOrPause],
   ["step", ".", ".", "One event of the queue", () => send("step")],
   ["back", ",", ",", "Back by a second", back],
   ["reset", "Home", "Home", "Back to the beginning; changes are forgotten", () => send("reset")],
-  [null, "-", "-", "Slower", () => speedBy(-5)],
-  [null, "+", "+", "Faster", () => speedBy(5)],
+  [null, "-", "-", "Slower", () => speedBy(-FASTER)],
+  [null, "+", "+", "Faster", () => speedBy(FASTER)],
   [null, "p", "p", "The story's previous step", () => story.go(-1)],
   [null, "n", "n", "The story's next step", () => story.go(1)],
   ["open-stories", "g", "g", "Guided stories", openStories],
@@ -207,38 +223,51 @@ const ACTIONS = [
 ];
 let singleKeys = true;
 function openKeys() {
-  const picture = [
-    ["← →", "In a picture: choose a packet"],
-    ["Enter", "In a picture: the packet's story"],
-  ];
-  dialogs.keys([...ACTIONS.map(([, , key, what]) => [key, what]), ...picture], singleKeys, on => {
-    singleKeys = on;
-  });
+  dialogs.keys(
+    [
+      ...ACTIONS.map(([, , called, what]) => /** @type {[string, string]} */ ([called, what])),
+      ["← →", "In a picture: choose a packet"],
+      ["Enter", "In a picture: the packet's story"],
+    ],
+    singleKeys,
+    enabled => {
+      singleKeys = enabled;
+    },
+  );
 }
+
 for (const [id, , , what, act] of ACTIONS) {
   if (!id) continue;
   at(id).addEventListener("click", act);
   at(id).title = what;
 }
+
+/**
+ * Whether a key means something to the element that has the focus.
+ * @param {Element} element
+ * @param {string} key
+ */
+function takes(element, key) {
+  if (element.matches("input[type=text], select, textarea")) return true;
+  if (key === "Home") return element.matches("input[type=range]");
+  return key === " " && element.matches("button, summary, input, a");
+}
+
 addEventListener("keydown", event => {
   if (!singleKeys || dialogs.isOpen() || event.ctrlKey || event.metaKey || event.altKey) return;
-  const { target } = event;
-  const typing = target.matches("input[type=text], select, textarea");
-  const moves = target.matches("input[type=range]") && event.key === "Home";
-  const presses = event.key === " " && target.matches("button, summary, input, a");
-  if (typing || moves || presses) return;
-  const action = ACTIONS.find(([, key]) => key === event.key);
-  if (!action) return;
+  if (event.target instanceof Element && takes(event.target, event.key)) return;
+  const [, , , , act] = ACTIONS.find(([, key]) => key === event.key) ?? [];
+  if (!act) return;
   event.preventDefault();
-  action[4]();
+  act();
 });
 
-at("speed").addEventListener("input", setSpeed);
-at("seek").addEventListener("input", () => {
+speed.addEventListener("input", setSpeed);
+seek.addEventListener("input", () => {
   seeking = true;
 });
-at("seek").addEventListener("change", () => {
+seek.addEventListener("change", () => {
   seeking = false;
-  seek(Number(at("seek").value) * 1e6);
+  seekTo(seek.valueAsNumber * 1e6);
 });
 applyTheme();

@@ -1,7 +1,45 @@
 /*
- * What the server of `forebay explore` sends to the page: JSON objects, each with a `type`.
- * What the page sends is in protocol.py, and what both mean by numbers, times and sizes.
+ * What the server of `forebay explore` and its page send each other: JSON objects, each with a `type`.
+ * protocol.py says what is meant by numbers, times and sizes, and checks what the page sends.
  */
+
+/** What the server sends. */
+export type Message = Stage | Frame | StoryOf | Said | Saved | Compared | Reported;
+
+/** A discipline as a scenario writes it: its kind, or a table with `kind`. */
+export type Queue = string | Record<string, unknown>;
+
+/** What the page sends, by type: the fields beside it. protocol.py explains each of them. */
+export interface Commands {
+  play: Record<string, never>;
+  pause: Record<string, never>;
+  step: Record<string, never>;
+  reset: Record<string, never>;
+  save: Record<string, never>;
+  report: Record<string, never>;
+  speed: { factor: number | null };
+  seek: { at_ns: number };
+  lanes: { queues: Queue[] };
+  watch: { link: string };
+  change: { path: string; value: unknown; lane?: number | null };
+  queue: { queue: Queue; lane: number };
+  join: { traffic: Record<string, unknown> };
+  leave: { traffic: number };
+  burst: { packets?: number; size?: number; like?: number | null };
+  forget: { change: number };
+  ask: { lane: number; id: number };
+  compare: { runs?: number };
+  story: { name: string; step: number };
+  ack: { number: number };
+}
+
+/** Send a command; whether there is a connection. */
+export type Send = <Type extends keyof Commands>(
+  type: Type,
+  ...fields: Record<string, never> extends Commands[Type]
+    ? [fields?: Commands[Type]]
+    : [fields: Commands[Type]]
+) => boolean;
 
 /** A field that may be changed while the scenario runs. */
 export interface ScenarioField {
@@ -134,6 +172,31 @@ export interface Kind {
   source: string;
 }
 
+/** A series over time. */
+export type Measure = "queue" | "delay" | "throughput" | "drops" | "cwnd" | "variables";
+
+/** A step of a guided story. */
+export interface StoryStep {
+  title: string;
+  /** Paragraphs with an empty line between them, with `code` and *emphasis*. */
+  text: string;
+  /** The instants at which it begins and ends. */
+  at_ns: number;
+  until_ns: number;
+  /** The series that are shown. */
+  shows: Measure[];
+  /** What to look at: lanes by label, series by name. */
+  look: string[];
+}
+
+/** A guided story (`forebay.explore.stories`). */
+export interface Story {
+  name: string;
+  title: string;
+  question: string;
+  steps: StoryStep[];
+}
+
 /** Where in a guided story the stage is. */
 export interface StoryPlace {
   name: string;
@@ -163,8 +226,7 @@ export interface Stage {
   kinds: Kind[];
   /** In order of time. */
   changes: Change[];
-  /** The guided stories, whole (`forebay.explore.stories`). */
-  stories: Record<string, unknown>[];
+  stories: Story[];
   /** The step that is told; null: none. */
   story: StoryPlace | null;
 }

@@ -1,17 +1,27 @@
 // A guided story: the text of its step beside the picture, and the address that leads there.
 
-import { make } from "./style.js";
+import { button, make } from "./style.js";
+
+/** @import { Stage, Story, StoryPlace, StoryStep } from "./messages.js" */
 
 export class StoryPanel {
   #host;
   #body;
   #tell;
   #onStep;
+  /** @type {Story[]} */
   #stories = [];
+  /** @type {StoryPlace | null} */
   #now = null;
+  /** @type {number | null} */
   #until = null;
 
-  // `tell` asks the server for a step; `onStep` hears of the step that is told, or null.
+  /**
+   * @param {HTMLElement} host
+   * @param {HTMLElement} body
+   * @param {(name: string, step: number) => void} tell asks the server for a step
+   * @param {(step: StoryStep | null) => void} onStep hears of the step that is told
+   */
   constructor(host, body, tell, onStep) {
     this.#host = host;
     this.#body = body;
@@ -23,10 +33,12 @@ export class StoryPanel {
   get stories() {
     return this.#stories;
   }
+
   get told() {
     return this.#now;
   }
 
+  /** @param {Stage} stage */
   setStage(stage) {
     const first = !this.#stories.length;
     this.#stories = stage.stories;
@@ -37,24 +49,30 @@ export class StoryPanel {
     if (changed || first) this.#draw();
   }
 
-  // Whether playing has come to the end of the step.
+  /**
+   * Whether playing has come to the end of the step.
+   * @param {number} nowNs
+   * @param {boolean} playing
+   */
   setTime(nowNs, playing) {
     const ready = this.#until !== null && nowNs >= this.#until && !playing;
     this.#host.querySelector(".next")?.classList.toggle("ready", ready);
   }
 
+  /** @param {number} by steps */
   go(by) {
-    if (!this.#now) return;
-    const story = this.#stories.find(each => each.name === this.#now.name);
+    const story = this.#story;
+    if (!story || !this.#now) return;
     const step = this.#now.step + by;
-    if (step >= 0 && step < story.steps.length) this.#tell(story.name, step);
+    if (step in story.steps) this.#tell(story.name, step);
   }
 
-  again() {
-    if (this.#now) this.#tell(this.#now.name, this.#now.step);
+  /** The story that is told. */
+  get #story() {
+    return this.#stories.find(each => each.name === this.#now?.name) ?? null;
   }
 
-  // Go where the address says, if that is another step.
+  /** Go where the address says, if that is another step. */
   #follow() {
     const asked = new URLSearchParams(location.hash.slice(1));
     const story = this.#stories.find(each => each.name === asked.get("story"));
@@ -65,14 +83,20 @@ export class StoryPanel {
     return true;
   }
 
+  #leave() {
+    this.#now = null;
+    this.#draw();
+  }
+
   #draw() {
-    const story = this.#stories.find(each => each.name === this.#now?.name);
+    const story = this.#story;
     this.#host.hidden = !story;
-    this.#body.classList.toggle("with-story", Boolean(story));
-    if (!story) {
+    this.#body.classList.toggle("with-story", story !== null);
+    if (!story || !this.#now) {
       this.#until = null;
-      if (location.hash.includes("story="))
+      if (location.hash.includes("story=")) {
         history.replaceState(null, "", location.pathname + location.search);
+      }
       this.#onStep(null);
       return;
     }
@@ -80,21 +104,15 @@ export class StoryPanel {
     const step = story.steps[number];
     this.#until = step.until_ns;
     const last = number === story.steps.length - 1;
-    const link = (each, place) => {
-      const a = make(
+    const links = story.steps.map(({ title }, place) => {
+      const link = make(
         "a",
-        { href: `#story=${story.name}&step=${place + 1}`, title: each.title },
+        { href: address(story, place), title, "aria-label": `Step ${place + 1}: ${title}` },
         String(place + 1),
       );
-      a.setAttribute("aria-label", `Step ${place + 1}: ${each.title}`);
-      if (place === number) a.setAttribute("aria-current", "step");
-      return make("li", {}, a);
-    };
-    const button = (label, act, className = "", off = false) => {
-      const found = make("button", { type: "button", className, disabled: off }, label);
-      found.addEventListener("click", act);
-      return found;
-    };
+      if (place === number) link.setAttribute("aria-current", "step");
+      return make("li", {}, link);
+    });
     const text = make("div", { className: "text" });
     for (const paragraph of step.text.trim().split(/\n\s*\n/)) text.append(marked(paragraph));
     this.#host.replaceChildren(
@@ -105,36 +123,38 @@ export class StoryPanel {
       make(
         "nav",
         { "aria-label": "Steps of the story" },
-        button("Back", () => this.go(-1), "previous", number === 0),
-        make("ol", {}, ...story.steps.map(link)),
-        button(last ? "The end" : "Next", () => this.go(1), "next", last),
+        button("Back", () => this.go(-1), { className: "previous", disabled: number === 0 }),
+        make("ol", {}, ...links),
+        button(last ? "The end" : "Next", () => this.go(1), { className: "next", disabled: last }),
       ),
       make(
         "div",
         { className: "again" },
-        button("Play it", () => this.again(), "plain"),
-        button(
-          "Leave the story",
-          () => {
-            this.#now = null;
-            this.#draw();
-          },
-          "plain",
-        ),
+        button("Play it", () => this.go(0), { className: "plain" }),
+        button("Leave the story", () => this.#leave(), { className: "plain" }),
       ),
     );
-    history.replaceState(null, "", `#story=${story.name}&step=${number + 1}`);
+    history.replaceState(null, "", address(story, number));
     this.#onStep(step);
   }
 }
 
-// A paragraph with `code` and *emphasis*.
+/**
+ * @param {Story} story
+ * @param {number} place of the step
+ */
+const address = (story, place) => `#story=${story.name}&step=${place + 1}`;
+
+/**
+ * A paragraph with `code` and *emphasis*.
+ * @param {string} text
+ */
 function marked(text) {
   const paragraph = make("p");
-  for (const part of text.split(/(`[^`]+`|\*[^*]+\*)/)) {
-    if (/^`.+`$/.test(part)) paragraph.append(make("code", {}, part.slice(1, -1)));
-    else if (/^\*.+\*$/.test(part)) paragraph.append(make("em", {}, part.slice(1, -1)));
-    else paragraph.append(part.replace(/\s+/g, " "));
+  for (const words of text.split(/(`[^`]+`|\*[^*]+\*)/)) {
+    if (/^`.+`$/.test(words)) paragraph.append(make("code", {}, words.slice(1, -1)));
+    else if (/^\*.+\*$/.test(words)) paragraph.append(make("em", {}, words.slice(1, -1)));
+    else paragraph.append(words.replace(/\s+/g, " "));
   }
   return paragraph;
 }
