@@ -193,6 +193,9 @@ mod tests {
             ("10 Mbits", "10Mbit"),
             ("2Mbit/sec", "2Mbit"),
             ("3gbps", "3Gbit"),
+            ("20mbit", "20Mbit"),
+            ("20MBit/s", "20Mbit"),
+            ("64kBit", "64kbit"),
         ] {
             let error = written.parse::<Rate>().unwrap_err().to_string();
             assert!(error.contains(&format!("(did you mean \"{meant}\"?)")), "{error}");

@@ -78,17 +78,18 @@ pub(crate) fn parse(
     Ok(exact(digits, *scale as u64))
 }
 
-/// The unit that `written` begins with, or from which one letter differs, in its usual spelling.
-/// A large `B` is a byte and never means bits.
+/// The unit that `written` begins with, or the nearest one from which at most one letter differs, in
+/// its usual spelling. A large `B` is a byte and never means bits, except in `Bit`.
 fn meant<'a>(written: &str, units: &[(&'a str, f64)]) -> Option<&'a str> {
     let begun = units.iter().filter(|(name, _)| written.starts_with(name));
+    let is_bytes = |unit: &str| unit.replace("Bit", "bit").contains('B');
+    let distance = |name: &str| strsim::osa_distance(&written.to_lowercase(), &name.to_lowercase());
     let near = |name: &str| {
-        let distance = strsim::osa_distance(&written.to_lowercase(), &name.to_lowercase());
-        written.len() > 2 && distance <= 1 && written.contains('B') == name.contains('B')
+        written.len() > 2 && distance(name) <= 1 && is_bytes(written) == is_bytes(name)
     };
-    let (_, scale) = begun
-        .max_by_key(|(name, _)| name.len())
-        .or_else(|| units.iter().find(|(name, _)| near(name)))?;
+    let nearest =
+        || units.iter().filter(|(name, _)| near(name)).min_by_key(|(name, _)| distance(name));
+    let (_, scale) = begun.max_by_key(|(name, _)| name.len()).or_else(nearest)?;
     units.iter().find(|(_, other)| other == scale).map(|(name, _)| *name)
 }
 
