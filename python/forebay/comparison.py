@@ -120,6 +120,13 @@ class Comparison:
     everywhere: bool = False
     """Whether every link that has a queue carried the disciplines."""
 
+    def __repr__(self) -> str:
+        """What was compared, in a line; `summary` and the tables have what was measured."""
+        return (
+            f"<Comparison of {', '.join(self.labels)} on {self.link}: "
+            f"{len(self.runs) // max(1, len(self.variants))} replications>"
+        )
+
     @property
     def title(self) -> str:
         """The scenario's title, or its file's name."""

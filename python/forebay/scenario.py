@@ -70,6 +70,11 @@ class Scenario:
     base: str
     """Folder from which relative file names inside the scenario start."""
 
+    def __repr__(self) -> str:
+        """The scenario's name and title, in a line; `document` has the whole."""
+        title = self.document.get("title")
+        return f"<Scenario {self.name}: {title}>" if title else f"<Scenario {self.name}>"
+
     @classmethod
     def of(cls, document: dict[str, Any], name: str = "scenario", base: str = ".") -> Scenario:
         """A scenario from a document of plain values, such as a parsed TOML file."""
@@ -281,10 +286,10 @@ def plain(queue: Queue) -> tuple[dict[str, Any], str | None]:
     table: dict[str, Any] = dict(queue) if isinstance(queue, Mapping) else {"kind": queue}
     if isinstance(queue, str) and not queue.startswith(OF_KERNEL):
         kind, *settings = queue.split(":")
-        if " " in kind:
+        if " " in kind or "=" in kind:
             raise ScenarioError(
                 f'no discipline is called "{queue}"; a parameter is written :NAME=VALUE, as in '
-                f"{kind.split()[0]}:limit=300p"
+                "fifo:limit=300p or codel:target=15ms:interval=300ms"
             )
         table = {"kind": kind} | (_parameters(queue, settings) if settings else {})
     owner = table.get("kind")

@@ -46,6 +46,11 @@ def test_every_kind_and_every_parameter_is_explained() -> None:
     assert found > 200
 
 
+@pytest.mark.parametrize("word", ["fq_codel", "FQ-CoDel", "fq_codel.target", "CAKE"])
+def test_a_kind_may_be_spelled_as_elsewhere(word: str) -> None:
+    assert explained(word) == explained(word.lower().replace("_", "-"))
+
+
 @pytest.mark.parametrize("word", glossary(), ids=lambda each: each.names[0])
 def test_a_word_of_the_glossary_is_explained(word: Word) -> None:
     for name in word.names:

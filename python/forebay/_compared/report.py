@@ -86,10 +86,9 @@ def _pick(advice: Advice) -> Iterator[Block]:
     if advice.today is not None:
         yield Text(Md(f"**Today**: `{advice.today}`"))
     yield Text(advice.why)
-    for title, sentences in (("Its benefit", advice.benefit), ("Its price", advice.price)):
-        if sentences:
-            yield Heading(title)
-            yield Bullets(sentences)
+    for title, sentences in advice.beside_today:
+        yield Heading(title)
+        yield Bullets(sentences)
     if advice.findings:
         yield Fold("Measure by measure", [said(advice.findings)])
     if advice.distorted:
@@ -199,8 +198,8 @@ def _what_was_run(comparison: Comparison) -> Iterator[Block]:
     )
     summaries = [run.result.summary for run in comparison.runs]
     packets = sum(each["packets"] for each in summaries)
-    # Runs on real packets do not tell.
-    spent = sum(each.get("cpu_seconds", 0) for each in summaries)
+    # Runs on real packets have no cost.
+    spent = sum(each.get("cost", {}).get("cpu_seconds", 0) for each in summaries)
     facts = [("Scenario", comparison.scenario.name), ("forebay", str(summaries[0]["version"]))]
     if comparison.command:
         facts.insert(0, ("Command", Md(f"`{comparison.command}`")))

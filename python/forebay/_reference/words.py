@@ -54,6 +54,7 @@ def print_meaning(console: Console, word: str) -> None:
         ScenarioError: it means nothing; with the nearest words.
     """
     catalogue: dict[str, Any] = json.loads(_engine.kinds(plugins))
+    word = _spelled(catalogue, word)
     found = _terminal.print_named(console, catalogue, word)
     found = _print_parameter(console, catalogue, word) or found
     measures = [each for each in (*MEASURES, QUEUE_DELAY) if _same(word, _names(each))]
@@ -93,6 +94,14 @@ def print_field(console: Console, path: str, file: File) -> None:
         about = [found.description, *(f"{value}: {words}" for value, words in found.values)]
         for line in about:
             console.print(Padding(Text(line), (0, 0, 0, 2)))
+
+
+def _spelled(catalogue: dict[str, Any], word: str) -> str:
+    """A word as forebay writes it if it begins with a kind, such as `fq_codel` or `CAKE`."""
+    kind, dot, name = word.partition(".")
+    kinds = {entry["name"] for group in _terminal.GROUPS for entry in catalogue[group]}
+    own = next((each for each in sorted(kinds) if _same(kind, (each,))), kind)
+    return word if kind in kinds else f"{own}{dot}{name}"
 
 
 def _print_parameter(console: Console, catalogue: dict[str, Any], word: str) -> bool:

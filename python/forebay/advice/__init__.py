@@ -84,6 +84,17 @@ class Advice:
     notes: tuple[str, ...]
     """What to know before trusting the numbers."""
 
+    @property
+    def beside_today(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Benefit and price, each with its title, as every reader is told them.
+
+        What is empty is said only against today's queue: there, nothing is an answer, too.
+        """
+        against = self.today is not None and self.pick not in (None, TODAY)
+        nothing = ("nothing that a user would notice",) if against else ()
+        found = (("Its benefit", self.benefit or nothing), ("Its price", self.price or nothing))
+        return tuple((title, sentences) for title, sentences in found if sentences)
+
     def plain(self) -> dict[str, Any]:
         """For programs; keys documented in `docs/summary.md`."""
         found = {each.name: getattr(self, each.name) for each in fields(self)}

@@ -29,10 +29,9 @@ def print_advice(console: Console, advice: Advice) -> None:
     if advice.today is not None:
         console.print(f"Today: {escape(advice.today)}", highlight=False)
     console.print(f"[bold]{escape(advice.headline)}[/bold] {escape(advice.why)}")
-    for title, items in (("Its benefit:", advice.benefit), ("Its price:", advice.price)):
-        if items:
-            console.print(title)
-            print_items(console, items)
+    for title, items in advice.beside_today:
+        console.print(f"{title}:")
+        print_items(console, items)
     if advice.pick is None and advice.others:
         console.print("What differs without deciding:")
         print_items(console, [str(each) for each in advice.others[:_SHOWN]])

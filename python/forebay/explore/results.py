@@ -21,6 +21,7 @@ from forebay.scenario import Scenario
 
 if TYPE_CHECKING:
     from forebay._runs import Progress
+    from forebay.advice import Advice
     from forebay.comparison import Comparison
 
 Lanes = list[tuple[str, Scenario]]
@@ -109,16 +110,18 @@ class Results:
         tell(json.dumps({"type": "saved", "files": files}))
 
     def _compare(self, lanes: Lanes, runs: int, tell: Tell) -> None:
+        from forebay.advice import advise
         from forebay.measures import DISTORTED, MARKED
 
         head = {"type": "compared", "runs": runs, "lanes": [label for label, _ in lanes]}
-        none: dict[str, Any] = {"rows": [], "marked": ""}
+        none: dict[str, Any] = {"rows": [], "advice": None, "marked": ""}
         found = self._run(lanes, runs, lambda done: tell(json.dumps(head | none | {"done": done})))
         marked = (
             f"Mean ± {100 * found.level:g} % interval. In each row: {MARKED} "
             f"{DISTORTED} distorted, and kept out of the score."
         )
-        tell(json.dumps(head | {"done": 1.0, "rows": _rows(found), "marked": marked}))
+        whole = {"rows": _rows(found), "advice": _advice(advise(found)), "marked": marked}
+        tell(json.dumps(head | whole | {"done": 1.0}))
 
     def _report(self, lanes: Lanes, runs: int, tell: Tell) -> None:
         from forebay._compared.report import render
@@ -175,6 +178,11 @@ def save(label: str, scenario: Scenario) -> Path:
             _disk.write(path, content, replace=False)
             break
     return path
+
+
+def _advice(advice: Advice) -> dict[str, Any]:
+    beside = [{"title": title, "sentences": list(each)} for title, each in advice.beside_today]
+    return {"headline": advice.headline, "why": advice.why, "beside": beside}
 
 
 def _queue(scenario: Scenario, watched: str) -> dict[str, object]:

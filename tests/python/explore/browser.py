@@ -137,6 +137,26 @@ class Tab:
         while hidden.count():
             hidden.first.click()
 
+    def broken_words(self) -> list[str]:
+        """Words in sight that begin on one line and end on another."""
+        found: list[str] = self.page.evaluate("""() => {
+            const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+            const range = document.createRange();
+            const found = [];
+            while (walker.nextNode()) {
+                const node = walker.currentNode;
+                if (!node.parentElement.checkVisibility()) continue;
+                for (const { 0: word, index } of node.data.matchAll(/[A-Za-z]+/g)) {
+                    range.setStart(node, index);
+                    range.setEnd(node, index + word.length);
+                    const lines = new Set([...range.getClientRects()].map(box => box.top));
+                    if (lines.size > 1) found.push(word);
+                }
+            }
+            return found;
+        }""")
+        return found
+
     def recorded(self) -> int:
         """How many changes are recorded."""
         title = self.page.locator("#change summary").last.inner_text()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from forebay.explore import protocol
@@ -23,6 +25,21 @@ SCENARIO = {
     ],
     "compare": {"disciplines": ["fifo", "codel"]},
 }
+
+
+DECLARED = (Path(protocol.__file__).parent / "page" / "messages.d.ts").read_text("utf-8")
+INTERFACES = {
+    name: dict(re.findall(r"^  (\w+):\s+([^;]+);", body, re.M))
+    for name, body in re.findall(r"^export interface (\w+) \{\n(.*?)^\}", DECLARED, re.M | re.S)
+}
+
+
+def declared(value: Any, form: str) -> int:
+    """Checks that a message has the fields that are declared; how many objects it has."""
+    if value is not None and (name := form.removesuffix(" | null")) in INTERFACES:
+        assert value.keys() == INTERFACES[name].keys(), name
+        return 1 + sum(declared(value[field], of) for field, of in INTERFACES[name].items())
+    return sum(declared(each, form[:-2]) for each in value) if form.endswith("[]") else 0
 
 
 class Tab:

@@ -220,6 +220,7 @@ def test_compare_and_report(tab: Tab) -> None:
     heads = [each.inner_text() for each in table.locator("thead th").all()]
     assert heads[2:] == ["fifo", "codel"]
     assert "±" in table.inner_text() and table.locator("td.best").count() > 0
+    expect(tab.page.locator("#compared .card")).to_contain_text("tart with codel")
     with tab.page.context.expect_page() as opened:
         tab.click("#report")
     report = opened.value
@@ -277,14 +278,39 @@ def test_light_and_dark(tab: Tab, scheme: str) -> None:
 
 def test_words_stay_whole_and_the_delay_is_in_sight(tab: Tab) -> None:
     tab.seek(3)
-    broken = """() => [...document.querySelectorAll(".now dt")]
+    clipped = """() => [...document.querySelectorAll(".now dt")]
         .filter(each => each.scrollWidth > each.clientWidth).length"""
-    for width, height in ((390, 844), (768, 1024), (1280, 900), (1920, 1080)):
-        tab.page.set_viewport_size({"width": width, "height": height})
-        assert tab.page.evaluate(broken) == 0, width
-        if (width, height) == (1280, 900):
-            box = tab.page.locator(".measure[data-name=delay] .chart").first.bounding_box()
-            assert box is not None and box["y"] + box["height"] <= height
-    tab.page.set_viewport_size({"width": 1280, "height": 900})
-    tab.show_changes()
-    assert tab.page.evaluate(broken) == 0
+    for opened in (False, True):
+        for width, height in ((390, 844), (768, 1024), (1280, 900), (1920, 1080)):
+            tab.page.set_viewport_size({"width": width, "height": height})
+            assert tab.page.evaluate(clipped) == 0 and tab.broken_words() == [], (width, opened)
+            # The numbers stand in full rows.
+            rows = tab.page.locator(".now").first.evaluate(
+                "it => [...it.children].map(each => each.offsetTop)"
+            )
+            assert len({rows.count(each) for each in rows}) == 1, (width, rows)
+            if (width, height, opened) == (1280, 900, False):
+                box = tab.page.locator(".measure[data-name=delay] .chart").first.bounding_box()
+                assert box is not None and box["y"] + box["height"] <= height
+        if not opened:
+            tab.show_changes()
+
+
+def test_the_direction_is_said(tab: Tab) -> None:
+    expect(tab.page.locator("#direction")).to_have_text("Queue of uplink: home → internet")
+    expect(tab.page.locator(".measure[data-name=throughput] h3")).to_contain_text("both directions")
+
+
+def test_packets_have_one_size_in_all_lanes(tab: Tab) -> None:
+    holding = """most => import(new URL("static/picture.js", document.baseURI)).then(it => {
+        const lanes = [200, 1000].map(limit => ({
+            lane: { queue: { limit: `${limit}p` }, limit_bytes: null, limit_packets: null },
+            queues: [{ id: 0 }],
+        }));
+        return it.holding(lanes, 1500 * most) / 1500;
+    })"""
+    # As much as the first that is full, until more has waited in another.
+    assert tab.page.evaluate(holding, 10) == 20
+    assert tab.page.evaluate(holding, 190) == 200
+    assert tab.page.evaluate(holding, 210) == 320
+    assert tab.page.evaluate(holding, 900) == 1000

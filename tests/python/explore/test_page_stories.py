@@ -83,4 +83,8 @@ def test_space_begins_the_story_that_a_page_opens_with(chromium: Browser, tmp_pa
         assert story is not None and picture is not None and story["y"] < picture["y"]
         tab.press("Space")
         expect(tab.page.locator("#play")).to_have_attribute("aria-label", "Pause")
+        tab.show_changes()
+        for width in (390, 768, 1280, 1920):
+            tab.page.set_viewport_size({"width": width, "height": 900})
+            assert tab.broken_words() == [], width
         context.close()

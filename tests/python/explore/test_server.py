@@ -24,6 +24,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
 import forebay
+from explore.driven import declared
 from forebay.explore.lane import Lane
 from forebay.explore.server import HOST, MOST_ASKED, MOST_UNREAD
 from forebay.explore.server import server as serve
@@ -420,6 +421,9 @@ def test_lanes_are_compared_and_reported(page: Page, server: Server) -> None:
         "open",
     }
     assert any(cell["mark"] == "best" for each in found["rows"] for cell in each["cells"])
+    # So are benefit and price against today's queue.
+    assert "codel" in found["advice"]["headline"] or "today" in found["advice"]["headline"]
+    assert declared(found, "Compared") > 10
     page.others.clear()
     page.send("report")
     page.until(lambda: any(each.get("address") for each in page.others), seconds=60)

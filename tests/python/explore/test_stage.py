@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import forebay
-from explore.driven import SCENARIO, Tab, held, looked, staged
+from explore.driven import SCENARIO, Tab, declared, held, looked, staged
 from forebay import _disk, _engine
 from forebay._engine import ScenarioError
 from forebay.explore import protocol, results
@@ -30,21 +30,6 @@ def test_fewer_lanes_can_be_jumped_in() -> None:
                 assert tab.ask("pause") == other.said == []
                 assert tab.frame["now_ns"] == at_ns
                 assert tab.points == [at_ns // 1_000_000] * count == other.points
-
-
-DECLARED = (Path(protocol.__file__).parent / "page" / "messages.d.ts").read_text("utf-8")
-INTERFACES = {
-    name: dict(re.findall(r"^  (\w+):\s+([^;]+);", body, re.M))
-    for name, body in re.findall(r"^export interface (\w+) \{\n(.*?)^\}", DECLARED, re.M | re.S)
-}
-
-
-def declared(value: Any, form: str) -> int:
-    """Checks that a message has the fields that are declared; how many objects it has."""
-    if value is not None and (name := form.removesuffix(" | null")) in INTERFACES:
-        assert value.keys() == INTERFACES[name].keys(), name
-        return 1 + sum(declared(value[field], of) for field, of in INTERFACES[name].items())
-    return sum(declared(each, form[:-2]) for each in value) if form.endswith("[]") else 0
 
 
 def test_messages_have_the_fields_that_are_declared() -> None:

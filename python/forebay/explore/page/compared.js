@@ -3,7 +3,7 @@
 import { make } from "./style.js";
 import * as units from "./units.js";
 
-/** @import { Compared, ComparedCell } from "./messages.js" */
+/** @import { Compared, ComparedAdvice, ComparedCell } from "./messages.js" */
 
 /**
  * @param {HTMLElement} host
@@ -33,6 +33,7 @@ export function draw(host, compared) {
   const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
   host.replaceChildren(
     title,
+    ...(compared.advice ? [advised(compared.advice)] : []),
     make(
       "div",
       { className: "scroll", tabIndex: 0, role: "region", "aria-labelledby": "compared-title" },
@@ -40,6 +41,19 @@ export function draw(host, compared) {
     ),
     make("p", { className: "small" }, compared.marked),
   );
+}
+
+/**
+ * What to choose, and what it gives and costs.
+ * @param {ComparedAdvice} advice
+ */
+function advised({ headline, why, beside }) {
+  const lists = beside.flatMap(({ title, sentences }) => [
+    make("h3", {}, title),
+    make("ul", {}, ...sentences.map(each => make("li", {}, each))),
+  ]);
+  const said = make("p", {}, make("b", {}, headline), ` ${why}`);
+  return make("div", { className: "card" }, said, ...lists);
 }
 
 /** @param {ComparedCell} given */

@@ -30,11 +30,15 @@ export class Field {
     const range = rangeOf(field);
     this.row = make(
       "div",
-      { className: "field", title: field.help },
+      { className: "field", title: field.help.replaceAll("`", "") },
       make("label", { for: this.#id }, name),
       this.#input,
       ...(range ? [this.#slider(name, range)] : []),
-      make("p", { className: "help", id: `${this.#id}-help` }, firstSentence(field.help)),
+      make(
+        "p",
+        { className: "help", id: `${this.#id}-help` },
+        ...withCode(firstSentence(field.help)),
+      ),
       this.#wrong,
     );
   }
@@ -150,6 +154,13 @@ function rangeOf({ kind, unit, low, high }) {
 
 /** @param {string} text */
 const firstSentence = text => /^.*?[.;](?=\s|$)/s.exec(text)?.[0].replace(/;$/, ".") ?? text;
+
+/**
+ * What stands between backticks is code.
+ * @param {string} text
+ */
+const withCode = text =>
+  text.split("`").map((part, place) => (place % 2 ? make("code", {}, part) : part));
 
 /** @param {unknown} value */
 function written(value) {

@@ -1,7 +1,7 @@
 // The lanes: a card for each discipline, with its picture and what its queue is doing now.
 
 import { History } from "./history.js";
-import { Picture } from "./picture.js";
+import { holding, Picture } from "./picture.js";
 import { laneColour, make, stroke } from "./style.js";
 import * as units from "./units.js";
 
@@ -66,7 +66,7 @@ export class ShownLane {
     if (this.lane.kind !== lane.kind) this.picture.clear();
     this.lane = lane;
     this.heading.textContent = lane.label;
-    this.picture.setStage(stage, lane, inner);
+    this.picture.setStage(stage, inner);
   }
 
   /** @param {Stage} stage */
@@ -163,6 +163,11 @@ export class Lanes {
     for (const { queues } of frame.lanes) {
       for (const { bytes } of queues) this.#most = Math.max(this.#most, bytes);
     }
+    const held = this.#lanes.map(({ lane }) => ({
+      lane,
+      queues: frame.lanes.find(given => given.id === lane.id)?.queues ?? [],
+    }));
+    const full = holding(held, this.#most);
     for (const given of frame.lanes) {
       const own = this.#lanes.find(each => each.lane.id === given.id);
       if (!own) continue;
@@ -170,7 +175,7 @@ export class Lanes {
         own.picture.clear();
         this.#most = 0;
       }
-      own.picture.take(given, this.#most, now);
+      own.picture.take(given, full, now);
       own.total = given.total;
       own.wait_s = Math.max(0, ...given.queues.map(queue => queue.packets[0]?.[4] ?? 0)) / 1e9;
     }

@@ -103,7 +103,10 @@ const live = new Live(handlers, status => {
 });
 
 /** @param {Stage} given */
-function drawLegend({ classes }) {
+function drawLegend({ classes, links }) {
+  const link = links.find(each => each.watched);
+  const words = link ? `Queue of ${link.name}: ${link.source} → ${link.target}` : "";
+  at("direction").textContent = words;
   const rows = classes.map(({ id, name }) => [classColour(id).replace("--", ""), name]);
   const items = [...rows, ["rest", "further back"]].map(([colour, name]) =>
     make("span", { role: "listitem" }, make("span", { className: `chip ${colour}` }), name),

@@ -55,7 +55,7 @@ export const CHARTED = {
   throughput: {
     title: "Throughput by flow",
     button: "Throughput",
-    unit: "bit/s",
+    unit: "bit/s, both directions",
     show: units.rate,
     least: 1000,
     curves: (stage, [{ history }]) =>

@@ -396,6 +396,19 @@ export interface ComparedRow {
   cells: ComparedCell[];
 }
 
+/** Benefit or price of what is recommended. */
+export interface ComparedList {
+  title: string;
+  sentences: string[];
+}
+
+/** What the comparison recommends, in the words of `forebay compare`. */
+export interface ComparedAdvice {
+  headline: string;
+  why: string;
+  beside: ComparedList[];
+}
+
 /** Answer to `compare`: first with `done` below 1 and no rows, again and again; then whole. */
 export interface Compared {
   type: "compared";
@@ -406,6 +419,8 @@ export interface Compared {
   /** Labels. */
   lanes: string[];
   rows: ComparedRow[];
+  /** Absent until the comparison is whole. */
+  advice: ComparedAdvice | null;
   /** What the marks of the cells mean; empty until the comparison is whole. */
   marked: string;
 }

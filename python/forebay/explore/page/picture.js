@@ -66,8 +66,6 @@ export class Picture {
   #stage = null;
   /** @type {Map<number, number>} */
   #places = new Map();
-  /** @type {(id: number) => number | null} */
-  #capacity = () => null;
   /** @type {number[]} */
   #inner = [];
   #width = 0;
@@ -83,7 +81,7 @@ export class Picture {
   #sending = null;
   /** @type {LaneFrame | null} */
   #last = null;
-  #most = 0;
+  #full = FEW;
   #arrived = 0;
   #gap = 33; // the usual time from one frame to the next, in ms
   /** @type {number | null} */
@@ -99,13 +97,11 @@ export class Picture {
 
   /**
    * @param {Stage} stage
-   * @param {Lane} lane
    * @param {number[]} inner numbers of the inner queues that have been shown; more are added to it
    */
-  setStage(stage, lane, inner) {
+  setStage(stage, inner) {
     this.#stage = stage;
     this.#places = flowPlaces(stage.flows);
-    this.#capacity = capacity(lane);
     this.#inner = inner;
   }
 
@@ -119,13 +115,13 @@ export class Picture {
   /**
    * What the server says there is now.
    * @param {LaneFrame} frame
-   * @param {number} most bytes in the fullest queue of all lanes, so that packets are of one size
-   *   in all of them
+   * @param {number} full bytes that every lane is drawn to hold, so that packets are of one size in
+   *   all of them
    * @param {number} now in ms
    */
-  take(frame, most, now) {
+  take(frame, full, now) {
     this.#network.take(frame.moving, this.#glided(now));
-    this.#most = most;
+    this.#full = full;
     this.#last = frame;
     this.#gap = Math.min(250, Math.max(16, 0.7 * this.#gap + 0.3 * (now - this.#arrived)));
     this.#arrived = now;
@@ -225,7 +221,7 @@ export class Picture {
     const tank = this.#tank;
     const room = height - label - 8;
     const span = tank.width - 12;
-    const { lines, perByte } = this.#scale(queue, span, room);
+    const { lines, perByte } = this.#scale(span, room);
     const step = Math.min(48, room / lines);
     const high = Math.max(2, step - Math.min(5, step * 0.25));
     const first = top + label + 4 + (room - lines * step + step - high) / 2;
@@ -264,19 +260,14 @@ export class Picture {
   }
 
   /**
-   * How long a byte is drawn, and in how many lines: as large as the fullest queue allows.
-   * @param {InnerQueue} queue
+   * How long a byte is drawn, and in how many lines.
    * @param {number} span
    * @param {number} room
    */
-  #scale(queue, span, room) {
-    let bytes = FEW;
-    while (bytes < this.#most) bytes *= 2;
-    const limit = this.#capacity(queue.id);
-    if (limit !== null && limit >= this.#most) bytes = Math.min(bytes, limit);
+  #scale(span, room) {
     const mostLines = Math.max(1, Math.floor(room / 7));
     for (let lines = 1; ; lines++) {
-      const perByte = (span * lines * 0.96) / bytes;
+      const perByte = (span * lines * 0.96) / this.#full;
       if (perByte * FULL >= 9 || lines === mostLines) {
         return { lines, perByte: Math.min(perByte, 26 / FULL) };
       }
@@ -577,6 +568,22 @@ function onLine(way, line, at, long) {
   const along = at - line * way.span;
   const x = line % 2 === 0 ? way.right - along - long : way.left + along;
   return { x, y: way.first + line * way.step };
+}
+
+/**
+ * How many bytes lanes are drawn to hold if their fullest queue has held `most`: a few packets times
+ * a power of two, or less if a queue that has room for `most` is full before.
+ * @param {{ lane: Lane, queues: InnerQueue[] }[]} lanes
+ * @param {number} most
+ */
+export function holding(lanes, most) {
+  let bytes = FEW;
+  while (bytes < most) bytes *= 2;
+  for (const { lane, queues } of lanes) {
+    const limits = queues.map(queue => capacity(lane)(queue.id) ?? bytes);
+    bytes = Math.min(bytes, ...limits.filter(limit => limit >= most));
+  }
+  return bytes;
 }
 
 /**
