@@ -292,6 +292,9 @@ def test_a_gate_takes_what_is_written(discipline: str | dict[str, Any], tmp_path
     )
     text = gate.configuration(comparison, comparison.labels[0])
     assert 'rate = "9.5Mbit"' in text and 'rate = "47.5Mbit"' in text
+    # Which side is inside, and that the other direction has its own queue, is said where it counts.
+    assert "inside is that towards a, outside that towards b" in text
+    assert text.index("scenario's own queue") < text.index("[link.reverse]")
     if isinstance(discipline, dict):
         assert "# Nothing on the wire tells bulk from other traffic" in text
     file = tmp_path / "gate.toml"
@@ -364,6 +367,27 @@ def test_another_link_may_be_the_one_that_decides(
     assert all("--link next" in text for text in texts)
 
 
+def test_a_link_that_waits_for_the_other_direction_is_not_called_too_fast() -> None:
+    built = scenario(duration="8s").document
+    built["link"][0] |= {"rate": "20Mbit", "reverse": {"rate": "2Mbit"}}
+    built["traffic"][1:] = [{"name": "back", "kind": "bulk", "from": "b", "to": "a", "flows": 2}]
+    for link in ("up", "*"):
+        found = forebay.compare(
+            Scenario.of(built), link=link, disciplines=["codel"], replications=1
+        )
+        hints = {hint.kind: hint for hint in advise(found).hints}
+        assert not {"never-full", "not-filled"} & hints.keys()
+        [change] = hints["reverse-full"].changes
+        assert (change.path, change.value) == ("link[0].reverse.queue", {"kind": "fifo"})
+        assert "of up was used, but the other direction, up-reverse, is full" in (
+            hints["reverse-full"].text
+        )
+    mended = Scenario.of(built).with_(change.path, change.value)
+    found = forebay.compare(mended, link="*", disciplines=["fifo", "codel"], replications=1)
+    assert "reverse-full" not in {hint.kind for hint in advise(found).hints}
+    assert found.link == "up-reverse"
+
+
 @pytest.mark.parametrize("full", [True, False])
 def test_a_full_reverse_direction_is_named(full: bool) -> None:
     back = {"name": "back", "kind": "bulk", "from": "b", "to": "a", "flows": 2}
@@ -393,3 +417,4 @@ def test_a_full_reverse_direction_is_named(full: bool) -> None:
     assert all("(fifo)" in hint.text for hint in found)
     text = gate.configuration(both, "codel")
     assert text.count('queue = { kind = "codel" }') == 2
+    assert "scenario's own queue" not in text

@@ -87,6 +87,8 @@ def test_run_prints_tables_and_writes_them(scenario_file: Path) -> None:
         (["compare", "branch.toml", "--link", "nope"], 'no link is called "nope"'),
         (["compare", "branch.toml", "--disciplines", "fifo 300p"], "fifo:limit=300p"),
         (["compare", "branch.toml", "--disciplines", "fifo:300p"], "written :NAME=VALUE"),
+        (["compare", "branch.toml", "--disciplines", "fifo=300p"], "as in fifo:limit=300p"),
+        (["compare", "branch.toml", "--disciplines", "pie:target=5ms,ecn=true"], "written :NAME"),
         (["compare", "branch.toml", "--disciplines", "codel:tarket=5ms"], 'mean "target"'),
         (["check", "branch.toml", "--set", "link[0].rate=20Mbps"], 'mean "20Mbit"'),
         (["check", "branch.toml", "--set", 'traffic[0].kind="voip"'], 'mean "voice"'),

@@ -36,6 +36,13 @@ def test_variants_and_common_seeds(comparison: Comparison) -> None:
     assert comparison.variants[2].queue == {"kind": "codel", "limit": "20p"}
 
 
+def test_a_comparison_and_its_scenario_are_shown_in_a_line(comparison: Comparison) -> None:
+    labels = ", ".join(comparison.labels)
+    runs = len(comparison.seeds)
+    assert repr(comparison) == f"<Comparison of {labels} on uplink: {runs} replications>"
+    assert repr(comparison.scenario).startswith("<Scenario ") and len(repr(comparison)) < 200
+
+
 def test_jobs_do_not_change_results(comparison: Comparison, scenario_file: Path) -> None:
     again = forebay.compare(forebay.load(scenario_file), jobs=1)
     fingerprints = [run.result.fingerprint for run in comparison.runs]

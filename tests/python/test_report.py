@@ -65,6 +65,8 @@ def test_report_is_whole_and_needs_no_network(scenario_file: Path, tmp_path: Pat
     for words in ("A branch office's uplink", "short codel", "Start with", "open loop"):
         assert words in reader.text
     assert "forebay compare branch.toml" in reader.text
+    # Only runs on real packets have no cost.
+    assert "s of CPU time" in reader.text and "packets of Linux" not in reader.text
     assert comparison.runs[-1].result.fingerprint in reader.text
     queue, *others = charts(page)
     assert [row["s"] for row in queue["data"]["curve"] if row["x"] == 30] == list(comparison.labels)

@@ -16,7 +16,7 @@ def glossary_page() -> str:
     ]
     for word in glossary():
         title, *others = word.names
-        also = f"*Also: {', '.join(others)}.* " if others else ""
+        also = f"*Also: {', '.join(others)}.* ".replace(" *.", " \\*.") if others else ""
         more = f"[More](../{word.page})."
         if word.page.startswith("reference/"):
             more = f"[More]({word.page.removeprefix('reference/')})."

@@ -13,7 +13,7 @@ from forebay.advice.hints import Discipline
 from forebay.advice.network import Entry, Network, network_of, number, other_direction, rate
 from forebay.advice.seen import disciplines_of
 from forebay.advice.toml import inline
-from forebay.scenario import Scenario
+from forebay.scenario import Scenario, resolved_link
 
 if TYPE_CHECKING:
     from forebay.comparison import Comparison
@@ -54,11 +54,15 @@ def configuration(comparison: Comparison, label: str) -> str:
     back = tables.get(other_direction(name), {})
     if back.get("queue") and isinstance(back["rate"], str):
         bps = number(back["rate"]) or 0.0
-        queue = variant.queue if comparison.everywhere else back["queue"]
-        lines += ["", "[link.reverse]", *_fields(back, bps, queue)]
+        both = comparison.everywhere
+        kept = () if both else ("# The scenario's own queue: --link '*' compares both directions.",)
+        queue = variant.queue if both else back["queue"]
+        lines += ["", *kept, "[link.reverse]", *_fields(back, bps, queue)]
+    ends = resolved_link(scenario, name)
     lines += [
         "",
-        "# The interfaces of this machine, to either side of the gate.",
+        f"# The interfaces of this machine: inside is that towards {ends['from']}, outside that "
+        f"towards {ends['to']}.",
         "[io]",
         'backend = "packet"',
         'inside = "eth0"',

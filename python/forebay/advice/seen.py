@@ -11,6 +11,7 @@ from forebay.advice.network import Network, other_direction, queue_on, rate
 from forebay.advice.words import listed, queue_in_words, verb
 from forebay.comparison import written_queue
 from forebay.measures import COMPLETION, LOSS, QUEUE_DELAY, VIDEO_QUALITY
+from forebay.scenario import resolved_link
 
 if TYPE_CHECKING:
     from forebay.comparison import Comparison
@@ -36,16 +37,18 @@ def disciplines_of(comparison: Comparison) -> tuple[Discipline, ...]:
 
 def hints_after(comparison: Comparison, network: Network) -> tuple[Hint, ...]:
     """What scenario and results show together."""
+    reverse = tuple(_reverse_full(comparison))
     return (
         *hints_before(network, disciplines_of(comparison)),
-        *_never_full(comparison, network),
-        *_reverse_full(comparison),
+        *_never_full(comparison, network, explained=bool(reverse)),
+        *reverse,
         *_overload(comparison, network),
         *_rare(comparison, network),
     )
 
 
-def _never_full(comparison: Comparison, network: Network) -> Iterable[Hint]:
+def _never_full(comparison: Comparison, network: Network, *, explained: bool) -> Iterable[Hint]:
+    """That the link had room left; `explained` if a full reverse direction is the reason."""
     used = _means([comparison.utilization(label) for label in comparison.labels])
     if not used or max(used) >= CONGESTED:
         return
@@ -59,6 +62,8 @@ def _never_full(comparison: Comparison, network: Network) -> Iterable[Hint]:
             f"with --link {name}, too.",
             before=False,
         )
+        return
+    if explained:
         return
     lost = _means([comparison.queue_interval(label, LOSS.key) for label in comparison.labels])
     waits = _means(
@@ -104,21 +109,37 @@ def _fuller(comparison: Comparison) -> tuple[str, float] | None:
 def _reverse_full(comparison: Comparison) -> Iterable[Hint]:
     """A queue in the other direction, which no discipline of the comparison was given."""
     name = other_direction(comparison.link)
+    scenario = comparison.variants[0].scenario
     summaries = [run.result.summary for run in comparison.runs]
-    if comparison.everywhere or not all(name in each["queues"] for each in summaries):
+    if not all(name in each["queues"] for each in summaries):
+        return
+    written = bool(queue_on(scenario, name))
+    if comparison.everywhere and written:
         return
     used = _mean([each["links"][name]["utilization"] for each in summaries])
     wait = _mean([each["queues"][name][QUEUE_DELAY.key] for each in summaries])
     if used < CONGESTED or wait < QUEUE_DELAY.matters_at_least:
         return
-    scenario = comparison.variants[0].scenario
     default = {"kind": summaries[0]["queues"][name]["kind"]}
-    queue = queue_in_words(written_queue(scenario, name) if queue_on(scenario, name) else default)
+    queue = queue_in_words(written_queue(scenario, name) if written else default)
+    most = max(_means([comparison.utilization(label) for label in comparison.labels]), default=1.0)
+    full = (
+        f"The other direction, {name}, is full, too"
+        if most >= CONGESTED
+        else f"At most {100 * most:.0f} % of {comparison.link} was used, but the other direction, "
+        f"{name}, is full"
+    )
+    changes: tuple[Change, ...] = ()
+    both = "Compare"
+    if not written:
+        both = "Give it a queue of its own, then compare"
+        changes = (Change(resolved_link(scenario, name)["queue_path"], default),)
     yield Hint(
         "reverse-full",
-        f"The other direction, {name}, is full, too: {100 * used:.0f} % of it was used. Packets, "
-        f"among them requests and acknowledgments, waited {wait:.0f} ms in its queue ({queue}). "
-        f"Compare both directions with --link '*', or the other one with --link {name}.",
+        f"{full}: {100 * used:.0f} % of it was used. Packets, among them requests and "
+        f"acknowledgments, waited {wait:.0f} ms in its queue ({queue}). {both} both directions "
+        f"with --link '*', or the other one with --link {name}.",
+        changes,
         before=False,
     )
 
