@@ -103,6 +103,23 @@ def test_links_and_parameters_change(tab: Tab) -> None:
     expect(tab.page.locator("#change summary").last).to_contain_text(f"({recorded - 1})")
 
 
+def test_a_slider_can_be_dragged(tab: Tab) -> None:
+    tab.show_changes()
+    slider = tab.page.locator("#change input[type=range]").first
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    assert box is not None
+    mouse, y = tab.page.mouse, box["y"] + box["height"] / 2
+    mouse.move(box["x"] + 0.2 * box["width"], y)
+    mouse.down()
+    for tenth in (3, 5, 8):
+        mouse.move(box["x"] + 0.1 * tenth * box["width"], y)
+        tab.page.wait_for_timeout(300)  # the server has answered with the whole stage
+        assert abs(float(slider.input_value()) / 200 - 0.1 * tenth) < 0.1
+    mouse.up()
+    expect(tab.page.locator("#change summary").last).not_to_contain_text("(0)")
+
+
 def test_another_queue_is_shown(tab: Tab) -> None:
     tab.seek(3)
     tab.show_changes()

@@ -6,12 +6,12 @@ import json
 import re
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import forebay
-from explore.driven import SCENARIO, Tab, declared, held, looked, staged
+from explore.driven import DECLARED, INTERFACES, SCENARIO, Tab, declared, held, looked, staged
 from forebay import _disk, _engine
 from forebay._engine import ScenarioError
 from forebay.explore import protocol, results
@@ -46,6 +46,22 @@ def test_messages_have_the_fields_that_are_declared() -> None:
             type_ = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
             least = {"Stage": 30, "Frame": 5, "StoryOf": 3, "Said": 1}[name]
             assert declared(tab.heard[type_], name) >= least
+
+
+def test_commands_have_the_fields_that_are_declared() -> None:
+    models = {
+        name: model.model_fields
+        for model in get_args(get_args(protocol.Command)[0])
+        for name in get_args(model.model_fields["type"].annotation)
+    }
+    assert INTERFACES["Commands"].keys() == models.keys()
+    for name, fields in models.items():
+        given = re.search(rf"^  {name}: (.*);$", DECLARED, re.M)
+        assert given is not None
+        declared = set(re.findall(r"(\w+\??):", given[1]))
+        optional = {each for each, field in fields.items() if not field.is_required()}
+        expected = {f"{each}?" if each in optional else each for each in fields.keys() - {"type"}}
+        assert declared == expected, name
 
 
 FILES: list[dict[str, Any]] = [
