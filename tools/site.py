@@ -1,8 +1,8 @@
 """What the documentation site has beside the pages of `docs`.
 
-README is its home. The whole pages of papers, suites and validation, and their figures, are made
-from the results that are kept. A page shows such a figure by a comment on a line of its own:
-`<!-- figure images/NAME.svg: words -->`.
+Its first page has a picture that moves (`front.py`). The whole pages of papers, suites and
+validation, and their figures, are made from the results that are kept. A page shows such a figure
+by a comment on a line of its own: `<!-- figure images/NAME.svg: words -->`.
 
 Pages link to files of the source tree, such as examples. Each of them becomes a page of its own.
 Nothing is loaded from elsewhere, also not for the search of pages that are opened as files.
@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
 from typing import Any
 
+import yaml
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -30,6 +31,7 @@ from forebay.report import chart
 from forebay.report.panel import read
 
 sys.path.append(str(Path(__file__).parent))
+import front
 import results_pages
 
 ROOT = Path(__file__).parents[1]
@@ -40,13 +42,15 @@ LANGUAGES = {".rs": "rust", ".toml": "toml", ".py": "python", ".c": "c", ".cpp":
 PLAIN = {".md", ".ipynb", ".png", ".svg", ".json"}
 
 RANKS = (
+    (r"source/(crates|benches|fuzz|tests|tools|python|papers)/", 0.0),
+    (r"source/(THIRD-PARTY|LICENSE-.*|CHANGELOG)\.", 0.0),
     ("source/examples/README.md", 1.0),
     ("source/", 0.2),
     ("papers/", 0.3),
     (r"suite-.*-results", 0.0),
     (r"(validation|performance|performance-tried|architecture|release|gallery)\.", 0.3),
     (r"reference/glossary\.", 20.0),
-    (r"reference/(kinds|congestion)\.", 6.0),
+    (r"reference/(kinds|congestion|scenario)\.", 6.0),
     ("reference/python", 0.5),
     ("reference/", 1.5),
     (r"install\.", 1.0),
@@ -55,11 +59,19 @@ RANKS = (
 )
 """How much a page counts in the search, by the beginning of its name: what is to be done and what
 a word means come before results and sources; 0: it is not searched."""
+RESULTS = re.compile(r"(papers/|(validation|performance|performance-tried)\.)")
+"""Pages whose tables are results, in which nobody searches."""
+WORDS: dict[str, list[str]] = yaml.safe_load(
+    Path(__file__).with_name("search.yml").read_text("utf-8")
+)
+"""What people type, by the page that answers it."""
 
 SHIM = "https://unpkg.com/iframe-worker/shim"
 """What the theme would load for the search of pages that are opened as files."""
 WORKER = "site/worker.js"
 """What does this here."""
+
+DIALOG = 'data-md-component="search" role="dialog"'
 
 _ELSEWHERE = re.compile(
     r"<(?:script|img|iframe)[^>]* src=\"https?:|<link rel=\"stylesheet\" href=\"https?:"
@@ -70,8 +82,6 @@ _LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 
 def _written(page: str) -> PurePosixPath:
     """Where the text of a page of the site stands in the source tree."""
-    if page == HOME:
-        return PurePosixPath("README.md")
     path = PurePosixPath(page)
     if path.is_relative_to(SOURCES):
         return path.relative_to(SOURCES)
@@ -137,7 +147,8 @@ def _replace(files: Files, file: File) -> None:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add what is made here, and every file of the source tree that a page links to."""
-    files.append(File.generated(config, HOME, content=(ROOT / "README.md").read_text("utf-8")))
+    for name in ("icon.svg", "colours.css"):
+        files.append(File.generated(config, f"site/{name}", abs_src_path=str(front.PAGE / name)))
     for name, text in _pages():
         _replace(files, File.generated(config, name, content=text))
     images, panels, words = zip(*_figures(), strict=True)
@@ -165,10 +176,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Point links into the source tree at the pages that show it."""
     here = page.file.src_uri
-    if here == HOME:
-        page.meta["hide"] = ["navigation"]
     boost = next(boost for name, boost in RANKS if re.match(name, here))
     page.meta["search"] = {"boost": boost} if boost else {"exclude": True}
+    # The search takes tags from here. Nothing else shows them.
+    page.meta["tags"] = WORDS.get(here, [])
     folder = _written(here).parent
     markdown = _FIGURE.sub(r"![\2](\1)", markdown)
 
@@ -182,10 +193,20 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     return _LINK.sub(moved, markdown)
 
 
+def on_page_content(html: str, page: Page, **_: object) -> str:
+    """Put the picture that moves into the first page, and tables of results out of the search."""
+    here = page.file.src_uri
+    if RESULTS.match(here):
+        html = html.replace("<table>", "<table data-search-exclude>")
+    return html + front.html() if here == HOME else html
+
+
 def on_post_page(output: str, page: Page, **_: object) -> str:
     """Let the search work without a network, and refuse pages that load anything from elsewhere."""
     worker = relpath(WORKER, PurePosixPath(page.file.dest_uri).parent)
     output = output.replace(SHIM, worker)
+    # The theme's search is a dialog without a name.
+    output = output.replace(DIALOG, f'{DIALOG} aria-label="Search"')
     if found := _ELSEWHERE.search(output):
         raise PluginError(f"{page.file.src_uri}: loads from elsewhere: {found[0]}")
     return output

@@ -82,13 +82,14 @@ export function flowPlaces(flows) {
 /** @param {() => void} listener is called whenever colours have changed */
 export const onColours = listener => listeners.push(listener);
 
-function changed() {
+/** Forget the colours that were read: others hold now. */
+export function recolour() {
   known.clear();
   for (const listener of listeners) listener();
 }
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
-dark.addEventListener("change", changed);
+dark.addEventListener("change", recolour);
 const stored = () => {
   try {
     return localStorage.getItem("theme");
@@ -101,7 +102,7 @@ export function applyTheme() {
   const theme = stored();
   if (theme) document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
-  changed();
+  recolour();
 }
 
 /** Between light and dark. A choice that is the system's own is not stored. */
