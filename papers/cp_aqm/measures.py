@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Mapping
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -66,10 +68,88 @@ def model_ratio(sources: Sources) -> Interval | None:
     return interval([model / simulated for *_, model, simulated in _by_equation_2(sources)])
 
 
-def above_to_below(sources: Sources, by: str) -> Interval | None:
+@cache
+def _as_packets_see(seed: int, seconds: float = 60.0) -> tuple[float, float, float]:
+    """Exponential UDP of 15 Mb/s through a bucket and a queue, without forebay's engine.
+
+    T_c is 10 packets and c_max is 1.2. A unit of time is one transmission. Returned are equation
+    2's ratio over the simulated one, both counted in accepted packets with the queue that they
+    find; and the time above T_c in times of that below, by equation 2 and simulated.
+    """
+    threshold, most, load = 10, 1.2, 1.5
+    rng = random.Random(seed)
+    end, warmup = (duration * 10e6 / (8 * 1507) for duration in (seconds + 10, 10))
+    full = 1.5 * PACKETS
+    tokens, refilled = full, 0.0
+    queue, now, busy_until = 0, 0.0, 0.0
+    seen, time = [0, 0], [0.0, 0.0]
+    found = sum_of_time = 0.0
+
+    def stays(until: float) -> float:
+        """The queue stays as it is from now on; returns `until`."""
+        nonlocal sum_of_time
+        if until > warmup:
+            time[queue >= threshold] += until - now
+            sum_of_time += (until - now) * queue * (queue >= threshold)
+        return until
+
+    while now < end:
+        arrival = now + rng.expovariate(load)
+        while busy_until <= arrival and queue:
+            now = stays(busy_until)
+            queue -= 1
+            busy_until += 1
+        now = stays(arrival)
+        tokens, refilled = min(full, tokens + now - refilled), now
+        above = queue >= threshold
+        slope = (most - 1) / (PACKETS - threshold)
+        price = 1 + (queue - threshold) * slope if above else 0.0
+        if queue == PACKETS or price > tokens:
+            continue
+        tokens -= price
+        if now > warmup:
+            seen[above] += 1
+            found += queue * above
+        if busy_until <= now:
+            busy_until = now + 1
+        else:
+            queue += 1
+
+    def by_equation_2(mean: float) -> float:
+        return (PACKETS - threshold) / ((mean - threshold) * (most - 1))
+
+    below, above_it = seen
+    ratio = by_equation_2(found / above_it) / (above_it / below)
+    return ratio, by_equation_2(sum_of_time / time[1]), time[1] / time[0]
+
+
+def ratio_as_seen(_: Sources) -> Interval | None:
+    """Equation 2's ratio over the simulated one, in accepted packets with the queue they find."""
+    return interval([_as_packets_see(seed)[0] for seed in range(1, 6)])
+
+
+def by_the_clock(_: Sources, by: str) -> Interval | None:
     """Time above the threshold in times of that below, by the "model" or the "simulation"."""
-    at = 2 if by == "model" else 3
-    return interval([run[at] for run in _by_equation_2(sources)])
+    return interval([_as_packets_see(seed)[1 if by == "model" else 2] for seed in range(1, 6)])
+
+
+def most_used(_: Sources, load: float) -> Interval:
+    """Most of the link, in percent, that equation 1 lets exponential UDP use; T_c = 0, c_max = 2.
+
+    With `load` arrivals a transmission. A share p of the accepted packets find nobody waiting. As
+    many transmissions leave nobody waiting (the queue goes up and down by one). Each of these is
+    followed by e^-load / load of idle time, so at most 1 / (1 + p e^-load / load) is used. The
+    others find a packet or more and are charged 1 + 1 / 30 at least, of an allowance of the link's
+    rate, so at most 1 / (1 + (1 - p) / 30) is used. Most is used at the p where the two are equal.
+    """
+    idle = math.exp(-load) / load
+    p = 1 / (1 + PACKETS * idle)
+    return exactly(100 / (1 + p * idle))
+
+
+def gain_of_tail_drop(_: Sources, tail: float, policed: float) -> Interval:
+    """What the paper prints for 16 New Reno flows at 50 ms: tail drop less CP-AQM with T_c = 5."""
+    return exactly(tail - policed)
 
 
 def differing(sources: Sources) -> Interval:
