@@ -33,14 +33,7 @@ def traffics(sources: Sources) -> list[Values]:
     runs = sources.data.study("traffics").runs.select(columns).unique(maintain_order=True)
     found: list[Values] = []
     for flows, rate, written in runs.iter_rows():
-        high = json.loads(written)
-        if high["kind"] == "files":
-            kind, on, fills = "TCP transfers", high["interval"], True
-            words = f"TCP, {high['size']} each, pauses of {on}"
-        else:
-            kind, on = f"UDP, {high['rate']}/s while on", high["on"]
-            fills = _base(high["rate"]) > 0.97 * _base(rate)
-            words = f"UDP, {high['rate']}/s, {on} on and off"
+        kind, words, on, fills = _high(written, rate)
         found.append(
             {
                 **dict(zip(columns, (flows, rate, written), strict=True)),
@@ -57,10 +50,28 @@ def traffics(sources: Sources) -> list[Values]:
     return found
 
 
-def change(sources: Sources, variant: str, **row: Any) -> Interval:
+def _high(written: str, rate: str) -> tuple[str, str, str, bool]:
+    """High-priority traffic in words: its kind and all of it; how long it lasts; if it fills."""
+    high = json.loads(written)
+    if high["kind"] == "files":
+        on = str(high["interval"])
+        return "TCP transfers", f"TCP, {high['size']} each, pauses of {on}", on, True
+    on = str(high["on"])
+    words = f"UDP, {high['rate']}/s, {on} on and off"
+    fills = _base(high["rate"]) > 0.97 * _base(rate)
+    return f"UDP, {high['rate']}/s while on", words, on, fills
+
+
+def beside(sources: Sources) -> list[Values]:
+    """High-priority traffics of the study of partial freezes, as it writes them and in words."""
+    written = sources.data.study("partial").runs["traffic"].unique(maintain_order=True)
+    return [{"traffic": each, "name": _high(each, HOME)[1]} for each in written]
+
+
+def change(sources: Sources, variant: str, study: str = "traffics", **row: Any) -> Interval:
     """Change of the low flows' goodput against strict priority, in % of its mean there."""
     there = {"title": SPQ}
-    number = Number(study="traffics", of=LOW, at={"title": variant}, less=there, scale=100)
+    number = Number(study=study, of=LOW, at={"title": variant}, less=there, scale=100)
     return sources.known(number.model_copy(update={"per": Number(at=there)}), row)
 
 

@@ -100,6 +100,35 @@ def test_codel_at_600_ms() -> None:
     assert "(100 ms)" in hint.text and "600 ms" in hint.text
 
 
+BURSTS = {"kind": "on-off", "rate": "9Mbit", "on": "5s", "off": "2s"}
+
+
+@pytest.mark.parametrize(
+    ("high", "box", "found"),
+    [
+        ({"kind": "cbr", "rate": "1Mbit"}, {}, True),
+        ({**BURSTS, "off": "900ms"}, {}, True),
+        (BURSTS, {}, False),
+        (BURSTS, {"idle_timeout": "3s"}, True),
+        (BURSTS, {"idle_timeout": "3s", "freeze": "when-full"}, False),
+        (BURSTS, {"idle_timeout": "3s", "freeze_limit": "2s"}, False),
+        ({"kind": "bulk"}, {}, False),
+    ],
+)
+def test_a_freeze_that_no_pause_ends(
+    high: dict[str, Any], box: dict[str, Any], found: bool
+) -> None:
+    low = scenario().document["traffic"][0]
+    traffic = [low, {"name": "high", "from": "a", "to": "b", "q": 1, **high}]
+    built = scenario(link__up__box={"kind": "aspq", **box}, traffic=traffic)
+    hint = hints(built, "prio").get("ceaseless-freeze")
+    assert (hint is not None) == found
+    if hint is not None:
+        assert hint.remedy == 'set link[0].box.freeze = "when-full"'
+        assert "and the pauses of high are shorter" in hint.text
+        assert "ceaseless-freeze" not in hints(apply([hint], built, {})[0], "prio")
+
+
 def test_a_custom_admission_is_seen_through() -> None:
     queue = {
         "label": "mine",

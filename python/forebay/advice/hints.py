@@ -120,6 +120,7 @@ def hints_before(network: Network, disciplines: Sequence[Discipline]) -> tuple[H
         *_classes_beyond(network, disciplines),
         *_long_buffers(network, disciplines),
         *_ecn(network, disciplines),
+        *_freezes(network),
         *_time(network),
         *_open_loop(network),
     )
@@ -336,6 +337,30 @@ def _ecn(network: Network, disciplines: Sequence[Discipline]) -> Iterable[Hint]:
             f"{verb(silent, 'does', 'do')} not mark. "
             f"{verb(silent, 'It drops', 'They drop')} packets instead.",
             tuple(Change(each.field("ecn")[0], True, each.label) for each in silent),
+        )
+
+
+def _freezes(network: Network) -> Iterable[Hint]:
+    """A freeze that ends with a pause of high priority, which may never come."""
+    box = network.box
+    if box.get("kind") != "aspq" or box["freeze"] != "always" or box.get("freeze_limit"):
+        return
+    pause = number(box["idle_timeout"]) or 0.0
+    ceaseless = [
+        entry.name
+        for entry in network.entries
+        if entry.table.get("q")
+        and not entry.reacts
+        and (number(entry.table.get("off")) or 0.0) < pause
+    ]
+    if ceaseless:
+        yield Hint(
+            "ceaseless-freeze",
+            f"The box aspq freezes low-priority TCP until high priority pauses for "
+            f"{box['idle_timeout']}, and the pauses of {listed(ceaseless)} are shorter. So low "
+            "priority never sends again, whatever high priority leaves of the link. A freeze_limit "
+            "ends a freeze, too.",
+            (Change(f"{network.path}.box.freeze", "when-full"),),
         )
 
 

@@ -49,6 +49,8 @@ class Network:
     warmup_s: float
     entries: tuple[Entry, ...]
     """Whose packets (not only acknowledgments) cross the link."""
+    box: Mapping[str, Any]
+    """The box in front of the link, every default filled in; empty if there is none."""
 
     @property
     def constant(self) -> bool:
@@ -93,6 +95,7 @@ def network_of(scenario: Scenario, link: str) -> Network:
         number(effective.get("duration")) or 0.0,
         number(effective.get("warmup")) or 0.0,
         entries,
+        at(effective, path).get("box") or {},
     )
 
 
