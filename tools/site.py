@@ -179,7 +179,8 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     boost = next(boost for name, boost in RANKS if re.match(name, here))
     page.meta["search"] = {"boost": boost} if boost else {"exclude": True}
     # The search takes tags from here. Nothing else shows them.
-    page.meta["tags"] = WORDS.get(here, [])
+    if here in WORDS:
+        page.meta["tags"] = WORDS[here]
     folder = _written(here).parent
     markdown = _FIGURE.sub(r"![\2](\1)", markdown)
 
