@@ -59,7 +59,7 @@ def recorded() -> dict[str, Any]:
         shown = heard.get(timeout=WAIT_S)
         frames = []
         for at_ns in range(step.at_ns, step.until_ns + 1, GRAIN_NS):
-            stage.post(client, protocol.Seek(type="seek", at_ns=at_ns))
+            _send(stage, client, "seek", at_ns=at_ns)
             while (said := heard.get(timeout=WAIT_S)).get("now_ns") != at_ns:
                 _drawn(stage, client, said)
             _drawn(stage, client, said)
@@ -73,7 +73,11 @@ def recorded() -> dict[str, Any]:
 def _drawn(stage: Stage, client: Client, frame: dict[str, Any]) -> None:
     """Answer a frame, so that the next one comes."""
     if frame["type"] == "frame":
-        stage.post(client, protocol.Ack(type="ack", number=frame["number"]))
+        _send(stage, client, "ack", number=frame["number"])
+
+
+def _send(stage: Stage, client: Client, type_: str, **fields: int) -> None:
+    stage.post(client, protocol.command(json.dumps({"type": type_, **fields})))
 
 
 def _plain(lane: dict[str, Any]) -> dict[str, Any]:
