@@ -101,7 +101,7 @@ ifdef NPM
 	@$(JS)/.bin/biome check --error-on-warnings
 	@echo "== tsc"
 	@$(JS)/.bin/tsc --project tools/js
-	@cmp $(JS)/uplot/dist/uPlot.iife.min.js python/forebay/explore/page/vendor/uPlot.iife.min.js
+	@cmp $(JS)/uplot/dist/uPlot.iife.min.js python/forebay/_explore/page/vendor/uPlot.iife.min.js
 else
 	@echo "== JavaScript is not checked: npm is missing (Debian: nodejs npm)"
 	@test -z "$(FOREBAY_CI)"

@@ -15,15 +15,15 @@ from typing import Any
 
 import forebay
 from forebay import lab
-from forebay.advice import advise, judged_by
-from forebay.advice.criteria import Criterion
-from forebay.advice.network import number
-from forebay.advice.pick import rank
-from forebay.advice.words import amount
-from forebay.comparison import Comparison, beside_today, entries
+from forebay._advice import advise, judged_by
+from forebay._advice.criteria import Criterion
+from forebay._advice.network import number
+from forebay._advice.pick import rank
+from forebay._advice.words import amount
+from forebay._comparison import Comparison, beside_today, entries
+from forebay._scenario import TODAY
 from forebay.lab.errors import LabError
 from forebay.lab.virtual import kernel
-from forebay.scenario import TODAY
 
 FOLDER = Path(__file__).parents[1] / "examples" / "confirmed"
 

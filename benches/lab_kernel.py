@@ -19,8 +19,8 @@ from typing import Any
 from lab import write
 
 from forebay import Scenario, lab
+from forebay._comparison import Comparison
 from forebay._engine import version
-from forebay.comparison import Comparison
 from forebay.lab.virtual import kernel
 from forebay.stats import Interval
 

@@ -15,11 +15,11 @@ import urllib.parse
 from pathlib import Path
 from typing import Any
 
-from forebay.explore import protocol, stories
-from forebay.explore.stage import Client, Stage
+from forebay._explore import protocol, stories
+from forebay._explore.stage import Client, Stage
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "python/forebay/explore/page"
+PAGE = ROOT / "python/forebay/_explore/page"
 SCRIPT = ROOT / "docs/site/front.js"
 STORY, STEP = "bufferbloat", 1
 """The upload begins."""

@@ -18,8 +18,8 @@ from playwright.sync_api import FloatRect, Page
 from rich.console import Console
 
 import forebay
-from forebay.comparison import variants_of
-from forebay.watch import Watch
+from forebay._comparison import variants_of
+from forebay._watch import Watch
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"

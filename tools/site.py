@@ -25,10 +25,10 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from forebay._report import chart
+from forebay._report.panel import read
 from forebay.papers import library
 from forebay.papers import page as paper_page
-from forebay.report import chart
-from forebay.report.panel import read
 
 sys.path.append(str(Path(__file__).parent))
 import front

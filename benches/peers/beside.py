@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from forebay import stats
-from forebay.judge import Bounds, Judgement, Standing, exactly
+from forebay._judge import Bounds, Judgement, Standing, exactly
 from forebay.stats import Interval
 
 QUANTITIES = {"queue": "mean queue", "utilization": "utilization", "loss": "loss"}

@@ -29,9 +29,9 @@ import beside
 import opening
 
 from forebay import _disk
-from forebay.report import markdown
-from forebay.report.page import Block, Bullets, Heading, Section, Table, Text, anchor
-from forebay.report.table import cell
+from forebay._report import markdown
+from forebay._report.page import Block, Bullets, Heading, Section, Table, Text, anchor
+from forebay._report.table import cell
 
 HEAD = """\
 # Validation

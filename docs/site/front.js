@@ -1,6 +1,6 @@
 // The picture on the first page: a step of a guided story, recorded, played when somebody asks for it.
 
-import { holding, Picture } from "../../python/forebay/explore/page/picture.js";
+import { holding, Picture } from "../../python/forebay/_explore/page/picture.js";
 import {
   classColour,
   laneColour,
@@ -8,11 +8,11 @@ import {
   part,
   recolour,
   stroke,
-} from "../../python/forebay/explore/page/style.js";
-import * as units from "../../python/forebay/explore/page/units.js";
+} from "../../python/forebay/_explore/page/style.js";
+import * as units from "../../python/forebay/_explore/page/units.js";
 
 /**
- * @import { LaneFrame, Stage } from "../../python/forebay/explore/page/messages.js"
+ * @import { LaneFrame, Stage } from "../../python/forebay/_explore/page/messages.js"
  * @typedef {{ now_ns: number, lanes: LaneFrame[] }} Recorded
  */
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
+from forebay._scenario import quantity
 from forebay.papers import Number, Sources, Values, exactly
-from forebay.scenario import quantity
 from forebay.stats import Interval
 
 SPQ, FREEZE, SHARE = "SPQ", "ASPQ, idle timeout 100 ms", "DRR, a tenth for low"

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from forebay._theory import ncq
 from forebay.papers import Number, Panel, Series, Sources, exactly
 from forebay.stats import Interval, interval, prediction, proportion
-from forebay.theory import ncq
 
 Values = Any
 """An array over utilizations, or one number."""

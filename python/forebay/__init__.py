@@ -16,11 +16,10 @@ Names of measures and columns end in their unit: `_ms`, `_s`, `_bps` (bits per s
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from forebay._comparison import Comparison, Run, Variant, compare
     from forebay._engine import ScenarioError, version
     from forebay._files import write, write_report
-    from forebay._runs import Progress, Result, run
-    from forebay.comparison import Comparison, Run, Variant, compare
-    from forebay.plugin import (
+    from forebay._plugin import (
         Ack,
         Congestion,
         CongestionControl,
@@ -34,8 +33,9 @@ if TYPE_CHECKING:
         Time,
         Window,
     )
-    from forebay.scenario import Scenario, load
-    from forebay.session import Session, open  # noqa: A004 - forebay.open
+    from forebay._runs import Progress, Result, run
+    from forebay._scenario import Scenario, load
+    from forebay._session import Session, open  # noqa: A004 - forebay.open
     from forebay.stats import Interval, interval, paired_difference
 
     __version__ = version

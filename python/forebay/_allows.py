@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from forebay import _written
-from forebay.judge import Bounds
+from forebay._judge import Bounds
 
 
 class Allows(_written.Table):

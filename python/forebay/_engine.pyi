@@ -553,7 +553,7 @@ class Session:
         """
 
     def links(self) -> str:
-        """Every link by its name, as JSON, with the fields of `forebay.session.QueueNow`."""
+        """Every link by its name, as JSON, with the fields of `forebay._session.QueueNow`."""
 
     def flows(self) -> tuple[str, list[str]]:
         """Every flow, as JSON, whose `traffic` is an index of the names beside it."""

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from forebay import _disk
+from forebay._advice import advise
+from forebay._comparison import Comparison, Variant
+from forebay._measures import MEASURES
 from forebay._runs import Result
 from forebay._runs.folder import Content, write_folder
 from forebay._runs.result import ON_REQUEST
-from forebay.advice import advise
-from forebay.comparison import Comparison, Variant
-from forebay.measures import MEASURES
 from forebay.stats import Interval
 
 

@@ -14,10 +14,10 @@ from rich.text import Text
 
 from forebay import stats
 from forebay._compared.tables import by_class, measured, of_link
-from forebay.comparison import Comparison
-from forebay.measures import ABSENT, MARKED, MEASURES, text
-from forebay.report.page import Table
-from forebay.report.terminal import print_table
+from forebay._comparison import Comparison
+from forebay._measures import ABSENT, MARKED, MEASURES, text
+from forebay._report.page import Table
+from forebay._report.terminal import print_table
 
 
 def print_comparison(console: Console, comparison: Comparison) -> None:

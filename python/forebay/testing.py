@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 
 if TYPE_CHECKING:
-    from forebay.plugin import Discipline
+    from forebay._plugin import Discipline
 
 Checked: TypeAlias = "type[Discipline] | str | Path"
 """A class, or a plug-in's file.
@@ -47,7 +47,8 @@ def check(discipline: Checked) -> None:
             ...
         AssertionError: loser: ...
     """
-    from forebay import _engine, scenario
+    from forebay import _engine
+    from forebay import _scenario as scenario
 
     if isinstance(discipline, type):
         _, plugin = scenario.plain(discipline)

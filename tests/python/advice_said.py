@@ -11,9 +11,9 @@ from pathlib import Path
 from rich.console import Console
 
 import forebay
-from forebay.advice import advise
-from forebay.advice.show import print_advice
-from forebay.comparison import beside_today, entries
+from forebay._advice import advise
+from forebay._advice.show import print_advice
+from forebay._comparison import beside_today, entries
 
 FOLDER = Path(__file__).parent / "advice"
 SCENARIOS = sorted(path.stem for path in FOLDER.glob("*.toml"))

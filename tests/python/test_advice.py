@@ -12,11 +12,11 @@ import pytest
 import forebay
 from advice_said import FOLDER, SCENARIOS, said
 from forebay import Scenario
+from forebay._advice import advice_from, advise
+from forebay._advice.criteria import Criterion, of_link
+from forebay._advice.pick import rank
 from forebay._compared.tables import by_class
-from forebay.advice import advice_from, advise
-from forebay.advice.criteria import Criterion, of_link
-from forebay.advice.pick import rank
-from forebay.measures import (
+from forebay._measures import (
     ABSENT,
     COMPLETION,
     DISTORTED,
@@ -29,8 +29,8 @@ from forebay.measures import (
     Beside,
     Measure,
 )
-from forebay.report.page import Group
-from forebay.scenario import TODAY
+from forebay._report.page import Group
+from forebay._scenario import TODAY
 from forebay.stats import LEVEL
 
 CASES = range(300)

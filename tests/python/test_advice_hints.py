@@ -13,12 +13,13 @@ from click.testing import CliRunner
 
 import forebay
 from advice_said import FOLDER
-from forebay import ScenarioError, comparison
+from forebay import ScenarioError
+from forebay import _comparison as comparison
+from forebay._advice import advise, before, gate
+from forebay._advice.hints import Hint, apply
 from forebay._cli import app
 from forebay._reference.files import Template
-from forebay.advice import advise, before, gate
-from forebay.advice.hints import Hint, apply
-from forebay.scenario import Scenario
+from forebay._scenario import Scenario
 
 runner = CliRunner()
 

@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from forebay.report import chart
-from forebay.report.layers import rows, view
-from forebay.report.looks import looks
-from forebay.report.panel import Map, Panel, Places, Region, Segments, Series, Way, plain, read
+from forebay._report import chart
+from forebay._report.layers import rows, view
+from forebay._report.looks import looks
+from forebay._report.panel import Map, Panel, Places, Region, Segments, Series, Way, plain, read
 
 PAPERS = sorted((Path(__file__).parents[2] / "papers").glob("*/results.json"))
 SPACE = "{http://www.w3.org/2000/svg}"

@@ -16,9 +16,9 @@ from rich.console import Console
 
 import forebay
 from forebay import Comparison, ScenarioError, _files
+from forebay._advice import advise
+from forebay._measures import GOODPUT, MOS, TAIL_DELAY, text
 from forebay._terminal import print_comparison
-from forebay.advice import advise
-from forebay.measures import GOODPUT, MOS, TAIL_DELAY, text
 from forebay.stats import Interval
 
 

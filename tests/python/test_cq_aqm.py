@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from forebay import Scenario, run
-from forebay.validate import all_checks, run_checks
+from forebay._validate import all_checks, run_checks
 
 CHECKS = {check.name: check for check in all_checks()}
 

@@ -15,12 +15,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from forebay import _disk, sweep, topology
+from forebay import _disk, sweep
+from forebay import _topology as topology
 from forebay._cli import app
 from forebay._engine import ScenarioError
 from forebay._runs.journal import Journal, read_journal
+from forebay._topology import network
 from forebay.sweep.layout import readable
-from forebay.topology import network
 from small_study import BASE, RATE, study
 
 FOREBAY = [sys.executable, "-m", "forebay"]

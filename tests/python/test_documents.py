@@ -31,8 +31,8 @@ from click.testing import CliRunner
 from forebay import _written
 from forebay._cli import ORDER, app
 from forebay._cli.help import examples
+from forebay._scenario import plugins
 from forebay.papers import page as papers
-from forebay.scenario import plugins
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 import forebay
 from forebay import _engine
 from forebay._cli import app
+from forebay._measures import MEASURES, Measure
 from forebay._reference.words import Word, glossary
 from forebay._terminal import GROUPS
-from forebay.measures import MEASURES, Measure
 
 ROOT = Path(__file__).parents[2]
 

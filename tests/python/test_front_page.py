@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forebay.report.page import anchor
+from forebay._report.page import anchor
 
 DOCS = Path(__file__).parents[2] / "docs"
 FIGURES = re.findall(

@@ -13,11 +13,11 @@ from xml.sax.saxutils import quoteattr
 import pytest
 from hypothesis import strategies as st
 
-from forebay import topology
+from forebay import _topology as topology
 from forebay._engine import ScenarioError
 from forebay._runs import Record
 from forebay._runs.journal import line_of, read_journal
-from forebay.scenario import load
+from forebay._scenario import load
 from fuzzing import fuzz
 
 NETWORKS = Path(__file__).parents[2] / "examples" / "networks"

@@ -15,11 +15,11 @@ import pytest
 from click.testing import CliRunner
 
 import forebay
-from forebay import topology
+from forebay import _topology as topology
 from forebay._cli import app
 from forebay._engine import ScenarioError
-from forebay.topology import traffic
-from forebay.topology.network import great_circle_km
+from forebay._topology import traffic
+from forebay._topology.network import great_circle_km
 
 command = CliRunner().invoke
 

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from forebay import Scenario, run, stats, theory
-from forebay.theory import ncq
+from forebay import Scenario, run, stats
+from forebay import _theory as theory
+from forebay._theory import ncq
 
 LOAD = ncq.traffic(0.6, 0.1, 0.0005, 0.005)
 

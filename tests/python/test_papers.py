@@ -18,15 +18,15 @@ from click.testing import CliRunner
 import toy_paper
 from forebay import _cli, sweep
 from forebay._engine import ScenarioError
+from forebay._judge import Bounds
+from forebay._report.table import cell
 from forebay._runs import Record, Task, record_of
-from forebay.judge import Bounds
 from forebay.papers import Part, exactly, library, page, record, run, studies
 from forebay.papers.data import Data
 from forebay.papers.intervals import surely
 from forebay.papers.judge import in_range, readings, verdict_of
 from forebay.papers.paper import load, texts
 from forebay.papers.verdicts import CONTRADICTED, WITH, Class, class_of, counts
-from forebay.report.table import cell
 from forebay.stats import Interval
 
 RUNNER = CliRunner()

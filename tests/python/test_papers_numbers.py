@@ -12,7 +12,7 @@ import pytest
 
 from forebay import stats
 from forebay._engine import ScenarioError
-from forebay.judge import Bounds
+from forebay._judge import Bounds
 from forebay.papers import Number, Panel, Setting, Sources, drawn, exactly, tables
 from forebay.papers.claims import parts
 from forebay.papers.data import Data
@@ -573,7 +573,7 @@ number = [{ study = "{any}", of = "got", at_least = 0 }]
 
 
 def test_a_fitted_number_is_not_judged() -> None:
-    from forebay.judge import Bounds, exactly
+    from forebay._judge import Bounds, exactly
     from forebay.papers.judge import Part, in_range, judged, verdict_of
 
     good = Part("used", "98", exactly(98), Bounds(97.5, 98.5))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import forebay
-from forebay.plugin import process
+from forebay._plugin import process
 from test_plugins import command
 
 RENO = Path(__file__).parents[2] / "examples" / "plugins" / "reno.py"

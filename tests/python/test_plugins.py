@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 import forebay
-from forebay import _engine, _written, lab, scenario, sweep
-from forebay.advice import gate as gates
-from forebay.suite import catalogue, run
+from forebay import _engine, _written, lab, sweep
+from forebay import _scenario as scenario
+from forebay._advice import gate as gates
+from forebay._suite import catalogue, run
 from small_study import study
 from test_lab import gate as gate  # a fixture
 

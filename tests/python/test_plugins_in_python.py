@@ -16,9 +16,10 @@ import pytest
 from pydantic import Field
 
 import forebay
-from forebay import scenario, sweep
-from forebay.advice import gate as gates
-from forebay.plugin import process
+from forebay import _scenario as scenario
+from forebay import sweep
+from forebay._advice import gate as gates
+from forebay._plugin import process
 from forebay.testing import check
 from small_study import study
 from test_lab import gate as gate  # a fixture

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from forebay._explore import stories
 from forebay._reference.files import Template
-from forebay.explore import stories
 from forebay.papers import library, verdicts
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,10 +19,10 @@ from pages import PAGED, page
 
 from forebay import Scenario, ScenarioError, _written, sweep
 from forebay._cli import app
+from forebay._measures import MEASURES, QUEUE_DELAY
 from forebay._reference.fields import Schema
 from forebay._reference.files import File, open_schema
 from forebay._reference.words import glossary
-from forebay.measures import MEASURES, QUEUE_DELAY
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,12 +13,12 @@ from rich.console import Console
 
 import forebay
 from charts import chosen, options
-from forebay import comparison
+from forebay import _comparison as comparison
 from forebay._compared import report
 from forebay._compared.links import network
 from forebay._compared.report import render
 from forebay._terminal import busiest, print_run
-from forebay.topology.layout import laid_out
+from forebay._topology.layout import laid_out
 
 RING = """
 title = "A ring"

@@ -11,8 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from explore.browser import PROGRAM
-from forebay.report import html
-from forebay.report.page import (
+from forebay._report import html
+from forebay._report.page import (
     Bullets,
     Cell,
     Choice,
@@ -30,7 +30,7 @@ from forebay.report.page import (
     Table,
     Text,
 )
-from forebay.report.page import Page as Report
+from forebay._report.page import Page as Report
 from test_chart import EVERY, EVIL, PLACES
 
 pytestmark = [

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from forebay import Scenario, ScenarioError, load, run
-from forebay.scenario import load_with
+from forebay._scenario import load_with
 
 DOCUMENT: dict[str, Any] = {
     "seed": 1,

@@ -18,10 +18,10 @@ import forebay
 from charts import charts, of
 from forebay import _cli, sweep
 from forebay._engine import ScenarioError
-from forebay.report import chart
-from forebay.report.panel import read
-from forebay.scenario import quantity
-from forebay.suite import catalogue, results, run
+from forebay._report import chart
+from forebay._report.panel import read
+from forebay._scenario import quantity
+from forebay._suite import catalogue, results, run
 
 SUITE = catalogue.load("rfc7928")
 TESTS = {test.name: test for test in SUITE.tests}
@@ -104,7 +104,7 @@ def test_propagation_is_what_a_lone_packet_takes(name: str) -> None:
             "warmup": "0s",
             "traffic": [{"name": "lone", "kind": "cbr", "rate": "1kbit", "size": "20B"} | place],
         }
-        summary = forebay.run(forebay.scenario.Scenario.of(lone, name, "."), seed=1).summary
+        summary = forebay.run(forebay._scenario.Scenario.of(lone, name, "."), seed=1).summary
         delay = summary["classes"]["lone"]["mean_delay_ms"]
         assert trade.propagation_ms <= delay < trade.propagation_ms + 0.2
 

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from forebay import _cli
 from forebay._engine import ScenarioError
-from forebay.suite import catalogue
-from forebay.suite.behaviour import case, startup
-from forebay.suite.behaviour.rig import Rig, batches, seconds
-from forebay.suite.behaviour.trace import State
+from forebay._suite import catalogue
+from forebay._suite.behaviour import case, startup
+from forebay._suite.behaviour.rig import Rig, batches, seconds
+from forebay._suite.behaviour.trace import State
 
 CASES = {each.measure: each for each in case.read(catalogue.HOME / "bbr" / "cases.toml")}
 RIG = Rig("bbr3", 10, 40, 8)

@@ -12,7 +12,7 @@ from scipy import stats as scipy_stats
 
 from forebay import _cli
 from forebay._engine import ScenarioError
-from forebay.suite import candidates, catalogue, league, run
+from forebay._suite import candidates, catalogue, league, run
 
 SUITE = catalogue.load("rfc9743")
 

@@ -13,11 +13,11 @@ from click.testing import CliRunner
 
 from forebay import _cli
 from forebay._engine import ScenarioError
-from forebay.judge import Bounds, Judgement
+from forebay._judge import Bounds, Judgement
+from forebay._suite import catalogue, run
+from forebay._suite.catalogue import Check
+from forebay._suite.requirements import bounds, number, shown, verdicts
 from forebay.stats import Interval
-from forebay.suite import catalogue, run
-from forebay.suite.catalogue import Check
-from forebay.suite.requirements import bounds, number, shown, verdicts
 
 SUITE = catalogue.load("l4s")
 

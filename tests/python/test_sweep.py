@@ -15,7 +15,7 @@ import forebay
 from forebay import ScenarioError, _written, stats, sweep
 from forebay._runs.journal import line_of, read_journal
 from forebay._runs.task import Record
-from forebay.scenario import lookup, quantity
+from forebay._scenario import lookup, quantity
 from forebay.sweep import Until, control, store
 from forebay.sweep.axes import Axis
 from forebay.sweep.file import StudyTable

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from forebay import theory
-from forebay.theory import Moments, fixed_moments
+from forebay import _theory as theory
+from forebay._theory import Moments, fixed_moments
 
 
 def exponential(mean: float) -> Moments:

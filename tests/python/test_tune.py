@@ -13,11 +13,11 @@ from rich.console import Console
 
 from forebay import Progress, ScenarioError, load
 from forebay._cli import app
+from forebay._judge import Standing
+from forebay._measures import Beside
 from forebay._relative import relative
 from forebay._runs.journal import read_journal
-from forebay.judge import Standing
-from forebay.measures import Beside
-from forebay.scenario import TODAY
+from forebay._scenario import TODAY
 from forebay.tune import Outcome, tune
 from forebay.tune.goal import Estimate, Goal, read_bound, read_goal
 from forebay.tune.search import Tried, Tuning

@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 from forebay._cli import app
 from forebay._engine import ScenarioError
-from forebay.judge import THEORY
-from forebay.validate import Check, all_checks, run_checks, select
-from forebay.validate.check import Criterion, Exact, Statistical, Summary, Within
+from forebay._judge import THEORY
+from forebay._validate import Check, all_checks, run_checks, select
+from forebay._validate.check import Criterion, Exact, Statistical, Summary, Within
 
 CHECKS = {check.name: check for check in all_checks()}
 
@@ -161,7 +161,7 @@ def test_the_command_writes_a_section_of_the_page(tmp_path: Path) -> None:
 
 
 def test_the_command_fails_if_something_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    from forebay.validate import runner
+    from forebay._validate import runner
 
     monkeypatch.setattr(runner, "all_checks", lambda: [broken("md1-0.3", rate="9800kbit")])
     result = CliRunner().invoke(app, ["validate", "--json"])

@@ -23,9 +23,9 @@ import polars as pl
 import pytest
 
 from forebay import Result, Scenario, lab, run
+from forebay._scenario import load
 from forebay.lab.errors import LabError
 from forebay.lab.virtual import kernel, machine
-from forebay.scenario import load
 
 SCENARIO = {
     "title": "virtual",

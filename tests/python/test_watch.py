@@ -18,8 +18,8 @@ from rich.console import Console
 
 import forebay
 from forebay._cli import app
-from forebay.comparison import variants_of
-from forebay.watch import FASTEST, SLOWEST, Watch, sparks
+from forebay._comparison import variants_of
+from forebay._watch import FASTEST, SLOWEST, Watch, sparks
 
 
 def watched(file: Path, *disciplines: str) -> Watch:

@@ -6,7 +6,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from forebay import _engine
-from forebay.scenario import Scenario
+from forebay._scenario import Scenario
 
 _LEFT, _TOP, _STEP, _ROW = 90, 60, 240, 26
 

@@ -15,7 +15,7 @@ from pages import PAGED, page
 from picture import picture
 
 from forebay._reference.files import Template
-from forebay.scenario import load
+from forebay._scenario import load
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]).resolve()

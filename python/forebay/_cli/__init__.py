@@ -17,7 +17,7 @@ from forebay._cli import completion
 from forebay._cli.console import check_arguments, friendly
 from forebay._cli.help import Group
 from forebay._cli.options import PATH
-from forebay.scenario import plugins
+from forebay._scenario import plugins
 
 ORDER = (
     *("compare", "run", "explore", "watch", "check", "new", "import", "kinds", "explain"),

@@ -11,7 +11,7 @@ import click
 
 from forebay._cli.help import Command
 from forebay._cli.options import as_json, scenario_file, settings
-from forebay.scenario import Scenario, load_with, to_toml
+from forebay._scenario import Scenario, load_with, to_toml
 
 
 @click.command(cls=Command)
@@ -32,7 +32,7 @@ def command(
         forebay check examples/branch-uplink.toml
         forebay check examples/satellite.toml --fix > fixed.toml
     """
-    from forebay.advice import before
+    from forebay._advice import before
 
     prepared = load_with(scenario, set_)
     whole = prepared.effective()
@@ -45,8 +45,8 @@ def command(
         print(to_toml(changed.effective() if fix else whole), end="", flush=True)
     from rich.markup import escape
 
+    from forebay._advice import show
     from forebay._cli.drawn import Terminal
-    from forebay.advice import show
 
     console = Terminal(stderr=as_json or effective or fix)
     if hints:
@@ -77,8 +77,8 @@ def _plural(word: str, count: int) -> str:
 
 
 def _hints(scenario: Scenario) -> tuple[Any, ...]:
-    from forebay import comparison
-    from forebay.advice import before
+    from forebay import _comparison as comparison
+    from forebay._advice import before
 
     if not (scenario.document.get("compare") or {}).get("disciplines"):
         return before.hints_of_links(scenario)

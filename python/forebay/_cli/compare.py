@@ -26,12 +26,12 @@ from forebay._cli.options import (
     settings,
 )
 from forebay._engine import ScenarioError
-from forebay.scenario import TODAY, Scenario, labelled, load_with
+from forebay._scenario import TODAY, Scenario, labelled, load_with
 
 if TYPE_CHECKING:
+    from forebay._advice import Advice
     from forebay._cli.drawn import Terminal
-    from forebay.advice import Advice
-    from forebay.comparison import Comparison
+    from forebay._comparison import Comparison
 
 
 @click.command(cls=Command)
@@ -75,10 +75,12 @@ def command(
     # Tables and figures need large libraries; the other commands start faster without.
     from rich.markup import escape
 
-    from forebay import _files, _terminal, advice, comparison
+    from forebay import _advice as advice
+    from forebay import _comparison as comparison
+    from forebay import _files, _terminal
+    from forebay._advice import show
     from forebay._cli.drawn import Bar, Terminal
     from forebay._runs.folder import check_folder
-    from forebay.advice import show
 
     prepared = load_with(scenario, set_)
     base = out if out is not None else Path("out") / scenario.stem
@@ -151,8 +153,8 @@ def _fixed(
 
     A discipline that comes to be the same as another one is left out, unless it is the baseline.
     """
-    from forebay import comparison
-    from forebay.advice import before, hints
+    from forebay import _comparison as comparison
+    from forebay._advice import before, hints
 
     listed = comparison.variants_of(scenario, link, chosen)
     variants = [each for each in listed if each.label != TODAY]
@@ -177,7 +179,7 @@ def _gate(console: Terminal, comparison: Comparison, advice: Advice, file: Path 
     """Print the lines for a gate with the pick, and write them if they are wanted."""
     from rich.markup import escape
 
-    from forebay.advice import gate
+    from forebay._advice import gate
 
     named = [label for label in comparison.labels if label != TODAY] or [TODAY]
     pick = advice.pick if len(named) > 1 else named[0]

@@ -15,7 +15,7 @@ from forebay import _engine
 from forebay._engine import ScenarioError
 
 if TYPE_CHECKING:
-    from forebay.scenario import Scenario
+    from forebay._scenario import Scenario
 
 
 def _offers(list_all: Callable[[click.Context, str], Iterable[str | tuple[str, str]]]) -> Any:
@@ -72,7 +72,7 @@ def papers(_: click.Context, __: str) -> Iterable[str]:
 @_offers
 def suites(_: click.Context, __: str) -> Iterable[str]:
     """Suites of tests."""
-    from forebay.suite import catalogue
+    from forebay._suite import catalogue
 
     return catalogue.names()
 
@@ -110,7 +110,7 @@ def _paths(ctx: click.Context) -> Iterable[str]:
 
 def _scenario(ctx: click.Context) -> Scenario | None:
     """The scenario whose file is on the command line so far."""
-    from forebay.scenario import load
+    from forebay._scenario import load
 
     # What stands before an option without its value has not been taken for the argument yet.
     for word in (ctx.params.get("scenario"), *ctx.args):

@@ -12,7 +12,7 @@ from forebay._cli.console import say
 from forebay._cli.help import Command
 from forebay._cli.options import PATH, Whole, disciplines, link, names, settings
 from forebay._engine import ScenarioError
-from forebay.scenario import load_with
+from forebay._scenario import load_with
 
 
 @click.command(cls=Command)
@@ -57,9 +57,9 @@ def command(
         forebay explore examples/branch-uplink.toml --disciplines fifo,fq-codel,cq-aqm
     """
     # The server needs libraries that help and completion do without.
-    from forebay.explore import browser, stories
-    from forebay.explore.server import run
-    from forebay.explore.stage import Stage
+    from forebay._explore import browser, stories
+    from forebay._explore.server import run
+    from forebay._explore.stage import Stage
 
     if scenario is not None and story is not None:
         raise ScenarioError("--story has a scenario of its own; give one of the two")

@@ -78,7 +78,7 @@ def command(
         forebay import examples/networks/towns.graphml --load 36Gbit --scale 0.01
         forebay import network.json --devices ShapedDevices.csv --queue fifo --queue circuit:cake
     """
-    from forebay import topology
+    from forebay import _topology as topology
     from forebay._cli.drawn import Bar
 
     target = out if out is not None else Path(f"{network.stem}.toml")

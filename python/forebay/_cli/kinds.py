@@ -16,7 +16,7 @@ from forebay._cli.console import say
 from forebay._cli.help import Command
 from forebay._cli.options import as_json, path_option
 from forebay._engine import ScenarioError
-from forebay.scenario import plugins
+from forebay._scenario import plugins
 
 
 @click.command(cls=Command)

@@ -88,9 +88,9 @@ def command(
     from forebay import _files, _terminal
     from forebay._cli.drawn import Bar, Terminal
     from forebay._runs.folder import check_folder
+    from forebay._scenario import load_with
     from forebay.lab import against_simulation, compare, run
     from forebay.lab.virtual import run as run_virtual
-    from forebay.scenario import load_with
 
     chosen = load_with(scenario, set_)
     if pcap is not None and not virtual:

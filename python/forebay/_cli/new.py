@@ -38,7 +38,7 @@ def scenario(template: str, out: Path | None) -> None:
         forebay new scenario --template household
         forebay new scenario --template satellite -o mine.toml
     """
-    from forebay.scenario import load
+    from forebay._scenario import load
 
     target = out if out is not None else Path(f"{template}.toml")
     example = Template(template).file

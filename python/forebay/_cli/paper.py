@@ -197,8 +197,8 @@ def fit_(key: str, out: Path | None, page: bool, as_json: bool, **how: Any) -> N
         forebay paper fit cp-aqm --budget 600
     """
     from forebay._cli.drawn import Bar, Terminal
+    from forebay._report.terminal import print_table
     from forebay.papers import fit, fitted, library, run
-    from forebay.report.terminal import print_table
 
     if page and key not in library.names():
         raise ScenarioError("--page is for the papers that forebay paper list shows")
@@ -286,9 +286,9 @@ def _print(found: Mapping[str, Any]) -> None:
     from rich.padding import Padding
 
     from forebay._cli.drawn import Terminal
+    from forebay._report.table import cell
     from forebay.papers import verdicts
     from forebay.papers.page import between
-    from forebay.report.table import cell
 
     console = Terminal()
     for study in found["studies"]:

@@ -11,7 +11,7 @@ from click.exceptions import Exit
 from forebay import _engine
 from forebay._cli.help import Command
 from forebay._cli.options import PATH, as_json
-from forebay.scenario import plugins
+from forebay._scenario import plugins
 
 
 @click.command(cls=Command)

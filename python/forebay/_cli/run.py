@@ -12,7 +12,7 @@ from forebay._cli.console import stopped, unchanged
 from forebay._cli.help import Command
 from forebay._cli.options import as_json, count, link, out_option, scenario_file, seed, settings
 from forebay._engine import ScenarioError
-from forebay.scenario import load_with
+from forebay._scenario import load_with
 
 
 @click.command(cls=Command)

@@ -56,7 +56,7 @@ def command(
         forebay suite bbr --quick
     """
     from forebay._cli.drawn import Bar
-    from forebay.suite import run
+    from forebay._suite import run
 
     folder = out if out is not None else run.folder_for(name, quick)
     begin = run.prepared(

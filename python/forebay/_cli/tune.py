@@ -23,7 +23,7 @@ from forebay._cli.options import (
     settings,
 )
 from forebay._engine import ScenarioError
-from forebay.scenario import load_with
+from forebay._scenario import load_with
 
 
 @click.command(cls=Command)

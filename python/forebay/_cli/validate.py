@@ -38,7 +38,7 @@ def command(
     """
     from forebay import _written
     from forebay._cli.drawn import Bar, Terminal
-    from forebay.validate import command
+    from forebay._validate import command
 
     if out is not None:
         _disk.check_output(out, ())

@@ -10,7 +10,7 @@ import click
 from forebay._cli.help import Command
 from forebay._cli.options import Number, disciplines, link, names, scenario_file, seed, settings
 from forebay._engine import ScenarioError
-from forebay.scenario import load_with
+from forebay._scenario import load_with
 
 
 @click.command(cls=Command)
@@ -46,8 +46,8 @@ def command(
         forebay watch examples/cellular.toml --speed 0.1
     """
     from forebay._cli.drawn import Terminal
-    from forebay.comparison import contrast, variants_of
-    from forebay.watch import FASTEST, SLOWEST, Watch, show
+    from forebay._comparison import contrast, variants_of
+    from forebay._watch import FASTEST, SLOWEST, Watch, show
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise ScenarioError("watch draws in a terminal; forebay run prints what was measured")

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from forebay.comparison import Comparison
-from forebay.report.page import (
+from forebay._comparison import Comparison
+from forebay._report.page import (
     Block,
     Choice,
     Controls,
@@ -20,8 +20,8 @@ from forebay.report.page import (
     Table,
     Text,
 )
-from forebay.report.panel import Map, Places, Segments
-from forebay.topology.layout import laid_out
+from forebay._report.panel import Map, Places, Segments
+from forebay._topology.layout import laid_out
 
 FEWEST_LINKS = 4
 """Links from which on a map is drawn, if the scenario gives no positions."""

@@ -8,13 +8,13 @@ from typing import Any
 
 import polars as pl
 
+from forebay._advice import Advice, advise, judged_by
 from forebay._compared import links, wireless
 from forebay._compared.tables import by_class, measured, of_criteria, of_link
-from forebay.advice import Advice, advise, judged_by
-from forebay.comparison import Comparison, Variant
-from forebay.measures import DISTORTED, MARKED
-from forebay.report import html
-from forebay.report.page import (
+from forebay._comparison import Comparison, Variant
+from forebay._measures import DISTORTED, MARKED
+from forebay._report import html
+from forebay._report.page import (
     Block,
     Bullets,
     Code,
@@ -30,8 +30,8 @@ from forebay.report.page import (
     Text,
     plain,
 )
-from forebay.report.panel import Panel, Series
-from forebay.scenario import resolved_link, to_toml
+from forebay._report.panel import Panel, Series
+from forebay._scenario import resolved_link, to_toml
 
 _POINTS = 600
 """Most points of a curve over time, about one for each two pixels."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from forebay.advice.criteria import Criterion, distorted_of
-from forebay.advice.network import network_of
-from forebay.comparison import Comparison
-from forebay.measures import (
+from forebay._advice.criteria import Criterion, distorted_of
+from forebay._advice.network import network_of
+from forebay._comparison import Comparison
+from forebay._measures import (
     ABSENT,
     DISTORTED,
     GAIN,
@@ -22,7 +22,7 @@ from forebay.measures import (
     shown_in,
     text,
 )
-from forebay.report.page import Cell, Group, Mark, Row, Table
+from forebay._report.page import Cell, Group, Mark, Row, Table
 
 
 def measured(comparison: Comparison) -> list[Measure]:
@@ -63,8 +63,8 @@ def of_criteria(comparison: Comparison, criteria: Sequence[Criterion]) -> Table:
 def by_class(comparison: Comparison, *, short: bool = False) -> Table:
     """A block of rows for each measure: a row a discipline, a column a class.
 
-    Values that are kept out of the score have a sign, `forebay.measures.DISTORTED`.
-    Cells are marked by `forebay.measures.MARKED`, in columns where not all are.
+    Values that are kept out of the score have a sign, `forebay._measures.DISTORTED`.
+    Cells are marked by `forebay._measures.MARKED`, in columns where not all are.
     """
     rows: list[Row | Group] = []
     for measure, columns in columns_of(comparison):

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from forebay.comparison import Comparison
-from forebay.report.panel import Map, Places, Segments, Way
+from forebay._comparison import Comparison
+from forebay._report.panel import Map, Places, Segments, Way
 
 _WIDTHS = 8
 """Widths of hops."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from forebay import _engine
 from forebay._reference.fields import Node, Schema
-from forebay.scenario import plugins
+from forebay._scenario import plugins
 
 
 class File(str, Enum):
@@ -37,7 +37,7 @@ def schema(file: File) -> Node:
         from forebay._reference import papers
 
         return papers.schema()
-    from forebay.suite import catalogue
+    from forebay._suite import catalogue
 
     return catalogue.schema(file is File.suite)
 

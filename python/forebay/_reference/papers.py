@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
 
+from forebay._report.panel import Panel, Region, Series
 from forebay.papers.files import ClaimsFile, PaperFile
 from forebay.papers.tables import Table
-from forebay.report.panel import Panel, Region, Series
 
 _GIVEN = {"PanelTable": Panel, "TableTable": Table}
 """What the function that `call` names gives: lists of these."""

@@ -16,9 +16,9 @@ from rich.text import Text
 
 from forebay import _engine, _terminal
 from forebay._engine import ScenarioError
+from forebay._measures import MEASURES, QUEUE_DELAY, Measure
 from forebay._reference.files import File, open_schema
-from forebay.measures import MEASURES, QUEUE_DELAY, Measure
-from forebay.scenario import plugins
+from forebay._scenario import plugins
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from forebay import _engine
 from forebay._engine import ScenarioError
 from forebay._runs.task import Record, Task, record_of
-from forebay.scenario import Scenario
+from forebay._scenario import Scenario
 
 if TYPE_CHECKING:
     from distributed import Client, Future

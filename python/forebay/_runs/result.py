@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from forebay import _engine
 from forebay._engine import ScenarioError
-from forebay.scenario import Scenario, named
+from forebay._scenario import Scenario, named
 
 if TYPE_CHECKING:
     import polars as pl
 
     from forebay._engine import Cancel, Output
-    from forebay.plugin.process import Finished
+    from forebay._plugin.process import Finished
 
 ON_REQUEST = ("flow_series", "transfers")
 """Tables that the engine makes only for a scenario whose `tables` name them."""
@@ -192,7 +192,7 @@ def run_engine(
     with named(scenario):
         if not scenario.has_plugins:
             return _engine.run(scenario.text, scenario.base, cancel, progress, threads)
-        from forebay.plugin import process
+        from forebay._plugin import process
 
         return process.run(scenario.text, scenario.base, cancel, progress)
 

@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 from forebay._runs.pool import Outcome, Pool, Threads, Work, cores, idle_cores
 from forebay._runs.result import Result
 from forebay._runs.task import Change, Task, result_of
-from forebay.scenario import Queue, Scenario
+from forebay._scenario import Queue, Scenario
 
 TELL_EVERY_S = 0.1
 """Longest time between two words of progress, in seconds."""

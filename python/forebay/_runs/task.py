@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from forebay._runs.result import ON_REQUEST, TABLES, Result, flattened, run_engine
-from forebay.scenario import Queue, Scenario
+from forebay._scenario import Queue, Scenario
 
 if TYPE_CHECKING:
     from forebay._engine import Cancel

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forebay._runs import Result
+from forebay._scenario import Scenario
 from forebay.gym.setup import Remade, read, set_up, single
-from forebay.scenario import Scenario
 
 Array = NDArray[np.float32]
 

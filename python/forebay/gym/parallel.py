@@ -12,8 +12,8 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
 from forebay._runs import Result
+from forebay._scenario import Scenario
 from forebay.gym.setup import Remade, read, set_up
-from forebay.scenario import Scenario
 
 Array = NDArray[np.float32]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from forebay import _engine
 from forebay._engine import ScenarioError
-from forebay.scenario import Scenario, load, named
+from forebay._scenario import Scenario, load, named
 from forebay.tune.space import Parameter, read_parameter
 
 _AT_LINK: dict[str, Any] = {

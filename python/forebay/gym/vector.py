@@ -13,8 +13,8 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from forebay._scenario import Scenario
 from forebay.gym.setup import Remade, check_memory, read, set_up, single
-from forebay.scenario import Scenario
 
 Rows = NDArray[np.float32]
 

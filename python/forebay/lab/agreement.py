@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forebay import stats
+from forebay._measures import MEASURES
 from forebay._runs import Result, Task, result_of, run_all
+from forebay._scenario import Scenario
 from forebay.lab import qdiscs, topology
 from forebay.lab.runs import run
-from forebay.measures import MEASURES
-from forebay.scenario import Scenario
 
 if TYPE_CHECKING:
     from forebay.lab.virtual.kernel import Kernel

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forebay import comparison
+from forebay import _comparison as comparison
+from forebay._comparison import Comparison
 from forebay._runs import Result, Task
-from forebay.comparison import Comparison
+from forebay._scenario import Queue, Scenario
 from forebay.lab.runs import run
-from forebay.scenario import Queue, Scenario
 
 if TYPE_CHECKING:
     from forebay.lab.virtual.kernel import Kernel

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from forebay._scenario import to_toml
 from forebay.lab.errors import LabError
 from forebay.lab.topology import Gate, Topology
-from forebay.scenario import to_toml
 
 START_S = 10.0
 """Longest that a gate may take to answer."""

@@ -13,12 +13,12 @@ from pathlib import Path
 from forebay import _engine
 from forebay._engine import Live
 from forebay._runs import Result
+from forebay._scenario import Scenario
 from forebay.lab import network, qdiscs, topology
 from forebay.lab.errors import LabError
 from forebay.lab.gates import Gates, program
 from forebay.lab.hosts import Clock, Hosts
 from forebay.lab.topology import Topology
-from forebay.scenario import Scenario
 
 __all__ = ["LabError", "run"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from forebay import _engine
 from forebay._engine import ScenarioError
-from forebay.scenario import Scenario, named
+from forebay._scenario import Scenario, named
 
 SEED = 1
 """Of the gates; what a recording calls a flow depends on it."""

@@ -6,12 +6,12 @@ paper's `measures.py` needs is here.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from forebay.judge import exactly
+    from forebay._judge import exactly
+    from forebay._report.panel import Panel, Region, Series
     from forebay.papers.judge import Part
     from forebay.papers.numbers import Number, Setting, Sources
     from forebay.papers.tables import Table
     from forebay.papers.variables import Values
-    from forebay.report.panel import Panel, Region, Series
 
 __all__ = [
     "Number",

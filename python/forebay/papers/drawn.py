@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from forebay._engine import ScenarioError
+from forebay._report.panel import Panel, Series
+from forebay._scenario import quantity
 from forebay.papers.files import Axes, Curve, FigureTable, PanelTable
 from forebay.papers.numbers import Number, Sources, like
 from forebay.papers.variables import Values, amount, filled
-from forebay.report.panel import Panel, Series
-from forebay.scenario import quantity
 from forebay.stats import Interval
 
 

@@ -14,10 +14,10 @@ from pydantic import Field
 from forebay import _written
 from forebay._allows import Allows
 from forebay._engine import ScenarioError
-from forebay.judge import Bounds
+from forebay._judge import Bounds
+from forebay._report.panel import Style
 from forebay.papers.numbers import Number
 from forebay.papers.variables import Factors
-from forebay.report.panel import Style
 
 
 class QuickTable(_written.Table):

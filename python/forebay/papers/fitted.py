@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from forebay.judge import PAPER, STANDARD
+from forebay._judge import PAPER, STANDARD
+from forebay._report.page import Block, Bullets, Heading, Section, Table, Text
 from forebay.papers.verdicts import options
-from forebay.report.page import Block, Bullets, Heading, Section, Table, Text
 
 HEADING = "Set-ups tried"
 _COUNTS = ["claim", "holds", "open", "differs"]

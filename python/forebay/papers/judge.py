@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from forebay.judge import PAPER, Bounds, Judgement, Standing, worst
+from forebay._judge import PAPER, Bounds, Judgement, Standing, worst
 from forebay.stats import Interval
 
 

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from forebay import _written, stats
 from forebay._engine import ScenarioError
-from forebay.judge import Bounds, Judgement, Standing, exactly
+from forebay._judge import Bounds, Judgement, Standing, exactly
 from forebay.papers.data import Data, Where
 from forebay.papers.intervals import (
     apart,

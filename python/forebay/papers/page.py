@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from forebay import _disk
-from forebay.judge import PAPER, STANDARD, Bounds
+from forebay._judge import PAPER, STANDARD, Bounds
+from forebay._report import chart, markdown
+from forebay._report.page import Block, Bullets, Figure, Heading, Section, Table, Text
+from forebay._report.panel import read
+from forebay._report.table import cell
 from forebay.papers import fitted, library, verdicts
-from forebay.report import chart, markdown
-from forebay.report.page import Block, Bullets, Figure, Heading, Section, Table, Text
-from forebay.report.panel import read
-from forebay.report.table import cell
 
 IMAGES = "images"
 """Folder of the figures, beside the page."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from forebay.judge import exactly
+from forebay._judge import exactly
 from forebay.papers.numbers import Number, Sources
 from forebay.papers.variables import Values
 from forebay.stats import Interval, prediction

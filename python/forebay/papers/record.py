@@ -14,6 +14,8 @@ from typing import Any
 
 from forebay import _engine
 from forebay._engine import ScenarioError
+from forebay._report.panel import plain
+from forebay._report.table import short
 from forebay.papers import drawn, library, tables
 from forebay.papers.claims import parts, told
 from forebay.papers.data import Data, NotRun
@@ -21,8 +23,6 @@ from forebay.papers.files import ClaimTable, FigureTable, SectionTable, Statemen
 from forebay.papers.judge import Part, readings, verdict_of
 from forebay.papers.numbers import Sources
 from forebay.papers.paper import Asking, Paper
-from forebay.report.panel import plain
-from forebay.report.table import short
 from forebay.sweep import Study
 
 FORMAT = 1

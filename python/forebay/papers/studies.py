@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from forebay import _written, scenario, sweep
+from forebay import _scenario as scenario
+from forebay import _written, sweep
 from forebay._engine import ScenarioError
+from forebay._scenario import Scenario
 from forebay.papers.files import StudyTable
-from forebay.scenario import Scenario
 from forebay.sweep import Study
 
 

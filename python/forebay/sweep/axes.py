@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from forebay.scenario import quantity
+from forebay._scenario import quantity
 
 
 @dataclass(frozen=True, slots=True)

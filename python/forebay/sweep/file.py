@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 from typing_extensions import Self
 
+from forebay._scenario import quantity
 from forebay._written import Table
-from forebay.scenario import quantity
 from forebay.sweep.axes import Axis, shown
 
 MOST_STEPS = 100_000

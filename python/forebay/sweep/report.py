@@ -14,10 +14,10 @@ import polars as pl
 
 from forebay import _disk, stats
 from forebay._engine import ScenarioError
+from forebay._measures import ABSENT, GOODPUT, MEASURES
 from forebay._relative import EFFICIENCY
-from forebay.measures import ABSENT, GOODPUT, MEASURES
-from forebay.report import html
-from forebay.report.page import (
+from forebay._report import html
+from forebay._report.page import (
     Block,
     Cell,
     Choice,
@@ -36,8 +36,8 @@ from forebay.report.page import (
     Text,
     plain,
 )
-from forebay.report.panel import Panel, Region, Series, wide
-from forebay.report.table import number
+from forebay._report.panel import Panel, Region, Series, wide
+from forebay._report.table import number
 from forebay.sweep.axes import Axis
 from forebay.sweep.data import StudyData
 

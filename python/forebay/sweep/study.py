@@ -10,10 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from forebay import _disk, _engine, _written, scenario
+from forebay import _disk, _engine, _written
+from forebay import _scenario as scenario
 from forebay._engine import ScenarioError
 from forebay._runs.task import Change, Keep, Task
-from forebay.scenario import Scenario, labelled, named, plugins, with_plugins
+from forebay._scenario import Scenario, labelled, named, plugins, with_plugins
 from forebay.sweep.axes import Axis, crossed, shown
 from forebay.sweep.file import StudyTable
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from forebay import stats
 from forebay._engine import ScenarioError
-from forebay.judge import Bounds, Judgement, Standing, worst
+from forebay._judge import Bounds, Judgement, Standing, worst
 from forebay.stats import Interval
 
 

@@ -14,7 +14,7 @@ from forebay._runs.folder import claim
 from forebay._runs.journal import Kept
 from forebay._runs.service import run_all
 from forebay._runs.task import Change, Record, Task, record_of
-from forebay.scenario import Scenario
+from forebay._scenario import Scenario
 from forebay.sweep.study import refuse_captures
 
 

@@ -25,9 +25,9 @@ import polars as pl
 
 from forebay import _relative, stats
 from forebay._engine import ScenarioError
+from forebay._judge import Standing
 from forebay._runs import Change, Progress
-from forebay.judge import Standing
-from forebay.scenario import Scenario, lookup, resolved_link
+from forebay._scenario import Scenario, lookup, resolved_link
 from forebay.tune.goal import UNMEASURED, Estimate, Goal
 from forebay.tune.proposals import Score, explore
 from forebay.tune.runs import Runs

@@ -14,14 +14,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from forebay import _engine, stats
-from forebay.judge import Standing
-from forebay.measures import ABSENT, Beside
-from forebay.report import chart
-from forebay.report.page import Cell, Row, Table
-from forebay.report.panel import Panel, Series
-from forebay.report.table import number
-from forebay.report.terminal import print_table
-from forebay.scenario import TODAY
+from forebay._judge import Standing
+from forebay._measures import ABSENT, Beside
+from forebay._report import chart
+from forebay._report.page import Cell, Row, Table
+from forebay._report.panel import Panel, Series
+from forebay._report.table import number
+from forebay._report.terminal import print_table
+from forebay._scenario import TODAY
 from forebay.stats import Interval
 from forebay.tune.goal import Bound
 from forebay.tune.search import Outcome, Tried, mean_of

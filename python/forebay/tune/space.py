@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from forebay._engine import ScenarioError
-from forebay.scenario import quantity, value_of
+from forebay._scenario import quantity, value_of
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

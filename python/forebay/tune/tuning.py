@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from forebay import _disk
+from forebay._comparison import beside_today
 from forebay._engine import ScenarioError
 from forebay._runs import Progress
-from forebay.comparison import beside_today
-from forebay.scenario import TODAY, Scenario, labelled
+from forebay._scenario import TODAY, Scenario, labelled
 from forebay.tune import show
 from forebay.tune.goal import read_goal
 from forebay.tune.runs import Runs

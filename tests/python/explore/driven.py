@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from forebay.explore import protocol
-from forebay.explore.stage import Client, Stage
-from forebay.scenario import Scenario
+from forebay._explore import protocol
+from forebay._explore.stage import Client, Stage
+from forebay._scenario import Scenario
 
 T = TypeVar("T")
 SCENARIO = {

@@ -19,8 +19,8 @@ import pytest
 from playwright.sync_api import Browser
 
 from explore.driven import SCENARIO
-from forebay.explore.browser import shown
-from forebay.scenario import Scenario
+from forebay._explore.browser import shown
+from forebay._scenario import Scenario
 
 NOBODY = 65534
 SEEN = """\

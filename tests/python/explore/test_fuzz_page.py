@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from explore.driven import SCENARIO, Tab, looked, staged
 from explore.messages import CANARY, messages, texts
-from forebay.explore import protocol, results
-from forebay.explore.stage import Stage
+from forebay._explore import protocol, results
+from forebay._explore.stage import Stage
 from fuzzing import fuzz
 
 SHORT = {**SCENARIO, "duration": "200ms"}

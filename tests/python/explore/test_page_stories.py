@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from explore.browser import FASTEST, Server, Tab, serving
-from forebay.explore import stories
+from forebay._explore import stories
 
 
 @pytest.fixture

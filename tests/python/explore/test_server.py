@@ -25,12 +25,12 @@ from websockets.typing import Origin
 
 import forebay
 from explore.driven import declared
-from forebay.explore.lane import Lane
-from forebay.explore.server import HOST, MOST_ASKED, MOST_UNREAD
-from forebay.explore.server import server as serve
-from forebay.explore.stage import Client, Stage
-from forebay.measures import DISTORTED, MARKED
-from forebay.scenario import load
+from forebay._explore.lane import Lane
+from forebay._explore.server import HOST, MOST_ASKED, MOST_UNREAD
+from forebay._explore.server import server as serve
+from forebay._explore.stage import Client, Stage
+from forebay._measures import DISTORTED, MARKED
+from forebay._scenario import load
 
 TOKEN = "not-to-be-guessed"
 SMALL = {
@@ -435,7 +435,7 @@ def test_a_comparison_that_fails_is_told(page: Page, monkeypatch: pytest.MonkeyP
     def fails(*_: object) -> None:
         raise RuntimeError("no memory")
 
-    monkeypatch.setattr("forebay.explore.results.Results._run", fails)
+    monkeypatch.setattr("forebay._explore.results.Results._run", fails)
     page.send("compare", runs=2)
     assert "no memory" in page.said("this failed")["text"]
     page.send("play").until(lambda: page.now > 100_000_000)

@@ -14,10 +14,10 @@ import forebay
 from explore.driven import DECLARED, INTERFACES, SCENARIO, Tab, declared, held, looked, staged
 from forebay import _disk, _engine
 from forebay._engine import ScenarioError
-from forebay.explore import protocol, results
-from forebay.explore.inbox import Asked, Inbox
-from forebay.explore.lane import Lane
-from forebay.explore.stage import Stage
+from forebay._explore import protocol, results
+from forebay._explore.inbox import Asked, Inbox
+from forebay._explore.lane import Lane
+from forebay._explore.stage import Stage
 
 
 def test_fewer_lanes_can_be_jumped_in() -> None:

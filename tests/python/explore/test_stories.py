@@ -12,9 +12,9 @@ import pytest
 
 import forebay
 from forebay._engine import ScenarioError
-from forebay.explore import stories
-from forebay.explore.stories import Claim, Step, Story
-from forebay.scenario import lookup
+from forebay._explore import stories
+from forebay._explore.stories import Claim, Step, Story
+from forebay._scenario import lookup
 
 CLAIMS = [
     pytest.param(story, step, claim, id=f"{story.name}-{number}: {claim.says}")

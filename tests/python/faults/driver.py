@@ -35,8 +35,8 @@ import toy_paper
 from forebay import _cli, sweep
 from forebay._disk import PARTIAL
 from forebay._engine import ScenarioError
-from forebay.explore.results import save
-from forebay.scenario import load
+from forebay._explore.results import save
+from forebay._scenario import load
 from small_study import BASE, RATE
 
 FAULTS = {

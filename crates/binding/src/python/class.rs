@@ -8,7 +8,7 @@ use schemars::Schema;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// A class, as its `forebay.plugin.loading.Kind`.
+/// A class, as its `forebay._plugin.loading.Kind`.
 pub struct Class {
     /// Its name in messages.
     pub who: Arc<str>,

@@ -1,6 +1,6 @@
 //! Disciplines, congestion controls and sources of traffic that are classes in Python.
 //!
-//! The package loads a class, reads its parameters and makes its instances (`forebay.plugin`). Here
+//! The package loads a class, reads its parameters and makes its instances (`forebay._plugin`). Here
 //! an instance becomes a part of the engine. A discipline gets an account like any plug-in. Faults
 //! of the others are reported to the run of their thread ([`fault`]).
 
@@ -68,7 +68,7 @@ pub fn join(registry: &mut Registry, path: &str, base: &Path) -> Result<String, 
     })
 }
 
-/// Adds `kind`, a `forebay.plugin.loading.Kind`, to `registry`.
+/// Adds `kind`, a `forebay._plugin.loading.Kind`, to `registry`.
 fn joined(
     registry: &mut Registry,
     path: &str,

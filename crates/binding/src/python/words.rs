@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 /// The module of the package that loads classes.
-const HOME: &str = "forebay.plugin.loading";
+const HOME: &str = "forebay._plugin.loading";
 
 /// The message of the package's `function` about `arguments`. None if there is none, or it fails.
 fn say<'py>(

@@ -8,12 +8,12 @@ import threading
 from pathlib import Path
 
 from forebay import _engine
+from forebay._scenario import Scenario
 from forebay.lab import network, topology
 from forebay.lab.errors import LabError
 from forebay.lab.hosts import Clock, Hosts, Journal
 from forebay.lab.virtual.links import Links
 from forebay.lab.virtual.machine import EPOCH, RESULTS, TCP_MEMORY
-from forebay.scenario import Scenario
 
 SCENARIO = "scenario.json"
 """File of a run: the scenario, its folder, the congestion control for all TCP, whether there

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from forebay._scenario import to_toml
 from forebay.lab import network, qdiscs
 from forebay.lab.errors import LabError
 from forebay.lab.topology import Gate, Topology
 from forebay.lab.virtual.machine import EPOCH
-from forebay.scenario import to_toml
 
 _CONTROL = Path("/proc/forebay/gates")
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from forebay import _disk, _engine
 from forebay._runs import Result, Task
+from forebay._scenario import Scenario
 from forebay.lab import qdiscs, topology
 from forebay.lab.errors import LabError
 from forebay.lab.gates import library
@@ -20,7 +21,6 @@ from forebay.lab.runs import measure
 from forebay.lab.virtual import guest, machine, timeline
 from forebay.lab.virtual.kernel import Kernel, found
 from forebay.lab.virtual.links import file_name
-from forebay.scenario import Scenario
 
 _ERROR = "error: "
 _LOOK_S = 0.2

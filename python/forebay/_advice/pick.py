@@ -1,0 +1,142 @@
+"""Which discipline to start with: the rule, on samples alone.
+
+A discipline's *score* is the weighted mean, over the criteria, of the logarithm of its mean value:
+the average is a geometric mean of ratios. Only means enter, so a wide interval neither helps nor
+harms; and as the score grows with every one of them, a discipline that is worse than another on
+every criterion never comes first. How sure the order is comes from the jackknife over replications
+(Efron and Tibshirani 1993, chapter 11): the score is a smooth function of means of paired samples.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from forebay import stats
+from forebay._advice.criteria import Criterion
+
+MATTERS = math.log(1.05)
+"""Difference of scores below which two disciplines are as good as equal: 5 % on average."""
+_SMALLEST = 1e-3
+"""Of the largest mean: smaller values count nearly alike, so that a starved class does not decide
+alone."""
+_UNMEASURED = math.log(2.0)
+"""How much worse than the worst it counts when a class got nothing that could be measured."""
+FEWEST = 5
+"""Fewest replications that are proposed: from fewer, variances are hardly known."""
+MOST = 1000
+"""Most replications that are proposed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The order of the disciplines, and how sure it is."""
+
+    order: tuple[str, ...]
+    """Best score first."""
+    equal: tuple[str, ...]
+    """Those that differ from the first by too little to matter overall, for sure."""
+    open: tuple[str, ...]
+    """Those that may be as good as the first or worse: the replications are too few to say."""
+    needed: int | None
+    """Replications after which the open ones would be decided; more than `MOST` are not counted."""
+
+
+def rank(criteria: Sequence[Criterion], labels: Sequence[str], level: float) -> Ranking:
+    """Order disciplines by their score.
+
+    Args:
+        criteria: what decides; at least one.
+        labels: the disciplines; among equal scores the first listed comes first.
+        level: confidence level; shared out among the disciplines behind the first (Bonferroni).
+    """
+    weight = math.fsum(each.weight for each in criteria)
+    tables = [_Table(each, labels, each.weight / weight) for each in criteria]
+    replications = max(len(values) for each in criteria for values in each.samples.values())
+
+    def score(label: str, without: int | None = None) -> float:
+        return math.fsum(table.part(label, without) for table in tables)
+
+    whole = {label: score(label) for label in labels}
+    order = tuple(sorted(labels, key=lambda label: -whole[label]))
+    first, behind = order[0], order[1:]
+    if replications < 2:
+        return Ranking(order, (), behind, None)
+    equal, undecided, needed = [], [], FEWEST
+    each_level = 1 - (1 - level) / max(1, len(behind))
+    parts = {
+        label: [score(label, replication) for replication in range(replications)] for label in order
+    }
+    for label in behind:
+        lead = whole[first] - whole[label]
+        pseudo = [
+            replications * lead - (replications - 1) * (parts[first][at] - parts[label][at])
+            for at in range(replications)
+        ]
+        found = stats.interval(pseudo, each_level)
+        assert found is not None and found.half_width is not None
+        if lead + found.half_width <= MATTERS:
+            equal.append(label)
+        elif lead <= found.half_width:
+            undecided.append(label)
+            goal = max(lead, MATTERS - lead)
+            needed = max(needed, _replications(found.half_width, replications, goal, each_level))
+    # The variance itself is only estimated: a little more than now would rarely decide.
+    needed = max(needed, math.ceil(1.5 * replications))
+    return Ranking(order, tuple(equal), tuple(undecided), needed if undecided else None)
+
+
+class _Table:
+    """One criterion's share of the score."""
+
+    def __init__(self, criterion: Criterion, labels: Sequence[str], weight: float) -> None:
+        measure = criterion.measure
+        self._weight = weight
+        self._sign = 1.0 if measure.higher_is_better else -1.0
+        self._worst = measure.worst
+        self._values = {label: list(criterion.samples[label]) for label in labels}
+        self._sums = {label: _sum(values) for label, values in self._values.items()}
+        means = [mean for label in labels if (mean := self._mean(label, None)) is not None]
+        largest = max((abs(mean - self._worst) for mean in means), default=0.0)
+        self._floor = max(measure.matters_at_least, _SMALLEST * largest, 1e-12)
+        self._lowest = min(map(self._value, means), default=0.0)
+
+    def part(self, label: str, without: int | None) -> float:
+        mean = self._mean(label, without)
+        if mean is None:
+            mean = self._mean(label, None)
+        value = self._lowest - _UNMEASURED if mean is None else self._value(mean)
+        return self._weight * value
+
+    def _value(self, mean: float) -> float:
+        # A floor that is added, not a least value: the order of means stays the order of values.
+        return self._sign * math.log(max(mean - self._worst, 0.0) + self._floor)
+
+    def _mean(self, label: str, without: int | None) -> float | None:
+        total, count = self._sums[label]
+        left_out = None if without is None else self._values[label][without]
+        if left_out is not None:
+            total, count = total - left_out, count - 1
+        return total / count if count else None
+
+
+def _sum(values: Sequence[float | None]) -> tuple[float, int]:
+    known = [value for value in values if value is not None]
+    return math.fsum(known), len(known)
+
+
+def _replications(half_width: float, present: int, goal: float, level: float) -> int:
+    """Replications that make an interval's half-width `goal`, its variance staying as it is."""
+    from scipy.special import stdtrit
+
+    def quantile(count: int) -> float:
+        return float(stdtrit(count - 1, 0.5 + level / 2))
+
+    deviation = half_width * math.sqrt(present) / quantile(present)
+    more = range(present + 1, MOST + 1)
+    found = bisect_left(
+        more, True, key=lambda count: quantile(count) * deviation / math.sqrt(count) <= goal
+    )
+    return more.start + found

@@ -1,0 +1,209 @@
+"""What is kept of the stage: scenarios with their changes, comparisons, reports."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from forebay import _disk
+from forebay._engine import ScenarioError
+from forebay._explore import protocol
+from forebay._explore.stage import Client, Stage, attempt
+from forebay._scenario import Scenario
+
+if TYPE_CHECKING:
+    from forebay._advice import Advice
+    from forebay._comparison import Comparison
+    from forebay._runs import Progress
+
+Lanes = list[tuple[str, Scenario]]
+RUNS = 10
+"""Replications of a report, unless there is a comparison."""
+Tell = Callable[[str], None]
+
+
+class _Ended(Exception):
+    """The server ends, and a comparison with it."""
+
+
+class Results:
+    """Answers `save`, `compare` and `report`; the last two in a thread of their own."""
+
+    def __init__(self, stage: Stage, address: str) -> None:
+        """What is kept of `stage`; its report is to be had at `address`."""
+        self._stage = stage
+        self._address = address
+        self._busy = threading.Lock()
+        self._ends = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._comparison: Comparison | None = None
+        self.page: str | None = None
+        """The report, once there is one."""
+
+    def takes(self, client: Client, command: protocol.Command, done: Callable[[], None]) -> bool:
+        """Whether it answers the command to the tab, when what came before is `done`."""
+        match command:
+            case protocol.Plain(type="save"):
+                act = partial(self._save, client.tell)
+            case protocol.Compare(runs=runs):
+                act = partial(self._beside, self._compare, runs, client.tell)
+            case protocol.Plain(type="report"):
+                act = partial(self._beside, self._report, RUNS, client.tell)
+            case _:
+                return False
+        self._stage.call(client, act, done)
+        return True
+
+    def _beside(self, act: Callable[[Lanes, int, Tell], None], runs: int, tell: Tell) -> None:
+        """Do what takes long in a thread of its own, for the lanes as they are."""
+        # Who has just said that it ended is about to let go.
+        if not self._busy.acquire(timeout=0.5):
+            raise ScenarioError("a comparison is being run; wait for its end")
+        lanes = self._stage.lanes()
+
+        def work() -> None:
+            try:
+                # Of a report's tables, polars raises Ctrl-C in whatever thread makes them.
+                with contextlib.suppress(_Ended, KeyboardInterrupt):
+                    act(lanes, runs, tell)
+            finally:
+                self._busy.release()
+
+        self._thread = threading.Thread(target=lambda: attempt(work, tell), name="compare")
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End what is being compared, and wait for its end."""
+        self._ends.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _save(self, tell: Tell) -> None:
+        """Save all lanes, or none."""
+        files: list[dict[str, Any]] = []
+        fingerprints = self._stage.fingerprints()
+        try:
+            for number, (label, scenario) in enumerate(self._stage.lanes()):
+                files.append(
+                    {
+                        "lane": number,
+                        "path": str(save(label, scenario)),
+                        "text": scenario.to_toml(),
+                        "fingerprint": fingerprints[number],
+                    }
+                )
+        except OSError as error:
+            for file in files:
+                Path(file["path"]).unlink(missing_ok=True)
+            raise ScenarioError(
+                f"{error.filename}: nothing was saved: {error.strerror}; make room there, or start "
+                "forebay in another folder with a copy of the scenario"
+            ) from None
+        tell(json.dumps({"type": "saved", "files": files}))
+
+    def _compare(self, lanes: Lanes, runs: int, tell: Tell) -> None:
+        from forebay._advice import advise
+        from forebay._measures import DISTORTED, MARKED
+
+        head = {"type": "compared", "runs": runs, "lanes": [label for label, _ in lanes]}
+        none: dict[str, Any] = {"rows": [], "advice": None, "marked": ""}
+        found = self._run(lanes, runs, lambda done: tell(json.dumps(head | none | {"done": done})))
+        marked = (
+            f"Mean ± {100 * found.level:g} % interval. In each row: {MARKED} "
+            f"{DISTORTED} distorted, and kept out of the score."
+        )
+        whole = {"rows": _rows(found), "advice": _advice(advise(found)), "marked": marked}
+        tell(json.dumps(head | whole | {"done": 1.0}))
+
+    def _report(self, lanes: Lanes, runs: int, tell: Tell) -> None:
+        from forebay._compared.report import render
+
+        def told(done: float, address: str | None = None) -> None:
+            tell(json.dumps({"type": "reported", "done": done, "address": address}))
+
+        found = self._comparison
+        if found is None or [(each.label, each.scenario) for each in found.variants] != lanes:
+            found = self._run(lanes, runs, told)
+        self.page = render(found)
+        told(1.0, self._address)
+
+    def _run(self, lanes: Lanes, runs: int, told: Callable[[float], None]) -> Comparison:
+        """Run all lanes, with replications, and keep what was found."""
+        from forebay import _comparison as comparison
+
+        watched = self._stage.watched
+        if watched is None:
+            raise ScenarioError("there is no link on which disciplines could be compared")
+        variants = tuple(
+            comparison.Variant(label, _queue(scenario, watched), scenario)
+            for label, scenario in lanes
+        )
+        first = int(lanes[0][1].document.get("seed", 1))
+
+        def progress(of: Progress) -> None:
+            if self._ends.is_set():
+                raise _Ended
+            told(min(of.fraction, 0.99))
+
+        self._comparison = comparison.run_variants(
+            comparison.Comparison(lanes[0][1], watched, variants, ()),
+            range(first, first + runs),
+            progress=progress,
+        )
+        return self._comparison
+
+
+def save(label: str, scenario: Scenario) -> Path:
+    """Write the scenario of a lane, beside the file that it comes from.
+
+    A name that is taken is not used; those of no file go to the present folder.
+    """
+    package = Path(__file__).parent
+    base = Path(scenario.base).resolve()
+    folder = Path.cwd() if base.is_relative_to(package) else base
+    stem = scenario.name.removesuffix(".toml").removesuffix(".json")
+    name = re.sub(r"[^A-Za-z0-9]+", "-", f"{stem} {label}").strip("-").lower()
+    content = scenario.to_toml().encode()
+    for number in itertools.count(1):
+        path = folder / (f"{name}.toml" if number == 1 else f"{name}-{number}.toml")
+        with contextlib.suppress(FileExistsError):
+            _disk.write(path, content, replace=False)
+            break
+    return path
+
+
+def _advice(advice: Advice) -> dict[str, Any]:
+    beside = [{"title": title, "sentences": list(each)} for title, each in advice.beside_today]
+    return {"headline": advice.headline, "why": advice.why, "beside": beside}
+
+
+def _queue(scenario: Scenario, watched: str) -> dict[str, object]:
+    for link in scenario.resolved()["links"]:
+        if link["name"] == watched:
+            return dict(link["queue"] or {"kind": "fifo"})
+    raise ScenarioError(f'there is no link "{watched}"')
+
+
+def _rows(found: Comparison) -> list[dict[str, Any]]:
+    """The measures of every class that has them: the report's cells, a row each."""
+    from forebay._compared.tables import columns_of
+    from forebay._measures import ABSENT
+
+    return [
+        {
+            "class_name": class_,
+            "measure": f"{measure.title} ({measure.unit})",
+            "cells": [asdict(cell) for cell in column.values()],
+        }
+        for measure, columns in columns_of(found)
+        for class_, column in columns.items()
+        if any(cell.text != ABSENT for cell in column.values())
+    ]
