@@ -74,9 +74,9 @@ __all__ = [
 
 _HOMES = {
     "_engine": ("ScenarioError", "version"),
-    "comparison": ("Comparison", "Run", "Variant", "compare"),
+    "_comparison": ("Comparison", "Run", "Variant", "compare"),
     "_files": ("write", "write_report"),
-    "plugin": (
+    "_plugin": (
         "Ack",
         "Congestion",
         "CongestionControl",
@@ -91,8 +91,8 @@ _HOMES = {
         "Window",
     ),
     "_runs": ("Progress", "Result", "run"),
-    "scenario": ("Scenario", "load"),
-    "session": ("Session", "open"),
+    "_scenario": ("Scenario", "load"),
+    "_session": ("Session", "open"),
     "stats": ("Interval", "interval", "paired_difference"),
 }
 """Where names live: imported when first asked for, as tables need libraries that take a second."""

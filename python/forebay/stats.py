@@ -6,6 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+__all__ = [
+    "LEVEL",
+    "Interval",
+    "Span",
+    "inside",
+    "interval",
+    "paired_difference",
+    "prediction",
+    "proportion",
+]
+
 LEVEL = 0.95
 """Confidence level of every interval unless another is given.
 

@@ -27,9 +27,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from forebay import stats
 
-GROUP = 5
+__all__ = ["SteadyMean", "batch_means", "mean_of_run", "mser5"]
+
+_GROUP = 5
 """Samples that MSER-5 joins."""
-LEAST = 2 * GROUP * 10
+_LEAST = 2 * _GROUP * 10
 """Samples below which nothing is said."""
 _BATCHES = (30, 20, 10)
 _ONE_SIDED = 1.645
@@ -37,7 +39,13 @@ _ONE_SIDED = 1.645
 
 @dataclass(frozen=True, slots=True)
 class SteadyMean:
-    """The mean of a run's steady state."""
+    """The mean of a run's steady state.
+
+    Example:
+        >>> found = steady.mean_of_run([9.0] * 20 + [1.0, 2.0] * 200)
+        >>> found.interval.mean, found.removed, found.correlated
+        (1.5, 20, False)
+    """
 
     interval: stats.Interval
     """Over the batches; `samples` is their number."""
@@ -50,14 +58,21 @@ class SteadyMean:
 def mser5(samples: ArrayLike) -> int | None:
     """Samples at the beginning to remove as warm-up: a multiple of five.
 
+    Args:
+        samples: of one run, at equal distances, its beginning included.
+
     Returns:
         None if the run is too short to tell: the least error is not in its first half.
+
+    Example:
+        >>> steady.mser5([9.0] * 20 + [1.0, 2.0] * 200)
+        20
     """
     values = _series(samples)
-    groups = len(values) // GROUP
+    groups = len(values) // _GROUP
     if groups < 2:
         return None
-    means = values[: groups * GROUP].reshape(groups, GROUP).mean(axis=1)
+    means = values[: groups * _GROUP].reshape(groups, _GROUP).mean(axis=1)
     # Sums over the tail from every d on; centred first, so that no digits are lost.
     centred = means - means.mean()
     tail = np.cumsum(centred[::-1])[::-1]
@@ -65,8 +80,8 @@ def mser5(samples: ArrayLike) -> int | None:
     left = np.arange(groups, 0, -1)
     error = np.maximum(squares - tail**2 / left, 0.0) / left**2
     # The last few have hardly anything left to differ.
-    best = int(np.argmin(error[: max(1, groups - GROUP)]))
-    return None if best > groups // 2 else best * GROUP
+    best = int(np.argmin(error[: max(1, groups - _GROUP)]))
+    return None if best > groups // 2 else best * _GROUP
 
 
 def batch_means(
@@ -86,6 +101,11 @@ def batch_means(
 
     Raises:
         ValueError: there are fewer samples than batches, or fewer than 2 batches.
+
+    Example:
+        >>> interval, correlation = steady.batch_means([1.0, 2.0] * 200, 10)
+        >>> interval.mean, correlation
+        (1.5, 0.0)
     """
     values = _series(samples)
     if not 2 <= batches <= len(values):
@@ -108,9 +128,13 @@ def mean_of_run(samples: ArrayLike, level: float = stats.LEVEL) -> SteadyMean | 
 
     Returns:
         None if the run is too short to tell: fewer than 100 samples, or no end of the warm-up.
+
+    Example:
+        >>> steady.mean_of_run([9.0] * 20 + [1.0, 2.0] * 200).interval.mean
+        1.5
     """
     values = _series(samples)
-    removed = mser5(values) if len(values) >= LEAST else None
+    removed = mser5(values) if len(values) >= _LEAST else None
     if removed is None:
         return None
     kept = values[removed:]

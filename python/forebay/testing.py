@@ -15,6 +15,8 @@ import pytest
 if TYPE_CHECKING:
     from forebay._plugin import Discipline
 
+__all__ = ["Checked", "check", "conformance"]
+
 Checked: TypeAlias = "type[Discipline] | str | Path"
 """A class, or a plug-in's file.
 

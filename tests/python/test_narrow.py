@@ -17,8 +17,7 @@ import forebay
 from advice_said import FOLDER
 from forebay import sweep
 from forebay._compared.report import render
-from forebay.sweep import load, run
-from forebay.sweep.report import write
+from forebay.sweep import load, run, write_report
 
 WIDTH = 390
 BROWSER = next(
@@ -138,7 +137,7 @@ def test_a_study(axes: int, tmp_path: Path) -> None:
     file = tmp_path / "study.json"
     file.write_text(json.dumps(document), "utf-8")
     run(load(file), tmp_path / "out")
-    page = write(sweep.results(tmp_path / "out"), None).read_text("utf-8")
+    page = write_report(sweep.results(tmp_path / "out"), None).read_text("utf-8")
     assert_fits(page, tmp_path)
 
 

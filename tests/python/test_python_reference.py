@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import doctest
+import re
 from pathlib import Path
 
 import griffe
 import pytest
-from modules import file_of, members, modules, public, python_page, setting
+from modules import exports, file_of, members, modules, public, python_page, setting
 
 from forebay.lab.errors import LabError
 from forebay.lab.gates import library
@@ -18,12 +19,36 @@ OPTIONS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE
 NAMES = [(module, name) for module in modules() for name in public(module)]
 EXTRAS = {"forebay.gym": "gymnasium"}
 """Modules that need a package which is not always there."""
+PAPERS = "forebay.papers"
+"""The module that the page of a paper's files explains."""
 
 
 @pytest.mark.parametrize("module", modules())
 def test_pages_are_current(module: str) -> None:
     kept = (ROOT / "docs" / "reference" / file_of(module)).read_text("utf-8")
     assert kept == python_page(module), "run make docs"
+
+
+def test_a_module_is_explained_or_private() -> None:
+    package = ROOT / "python" / "forebay"
+    there = {
+        path.stem
+        for path in package.iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    named = {"forebay", *(f"forebay.{name}" for name in there if not name.startswith("_"))}
+    assert {".".join(module.split(".")[:2]) for module in modules()} | {PAPERS} == named
+
+
+def test_what_a_paper_s_functions_need_is_explained_with_its_files() -> None:
+    page = (ROOT / "docs" / "reference" / "paper.md").read_text("utf-8")
+    words = set(re.findall(r"\w+", page.partition("## `measures.py`")[2]))
+    assert set(exports(PAPERS)) <= words
+
+
+@pytest.mark.parametrize("module", modules())
+def test_a_public_module_lists_its_names(module: str) -> None:
+    assert exports(module), "it has no __all__"
 
 
 @pytest.mark.parametrize(("module", "name"), NAMES)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from forebay import ScenarioError, sweep
-from forebay.sweep.report import write
+from forebay.sweep import write_report
 from small_study import study
 
 TARGET = {
@@ -38,7 +38,7 @@ def test_a_reference_is_run_once_and_stands_at_every_step(tmp_path: Path) -> Non
     assert table.select("rate", "target", "discipline").rows() == points
     differences = data.differences(key, against="fifo")
     assert differences.height == 6 and differences["samples"].to_list() == [2] * 6
-    assert write(data, None).exists()
+    assert write_report(data, None).exists()
 
 
 def test_numbers_may_be_the_steps(tmp_path: Path) -> None:

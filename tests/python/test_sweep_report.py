@@ -19,7 +19,7 @@ from small_study import FLOWS, RATE, TAIL, study
 def written(folder: Path, **fields: Any) -> tuple[str, dict[str, str]]:
     """The page, and the numbers of its measures by their titles."""
     sweep.run(study(folder, **fields), folder / "out")
-    text = report.write(sweep.results(folder / "out")).read_text(encoding="utf-8")
+    text = report.write_report(sweep.results(folder / "out")).read_text(encoding="utf-8")
     return text, {title: at for at, title in options(text, "measure").items()}
 
 

@@ -15,6 +15,8 @@ MODULES = [
     "forebay.sweep",
     "forebay.tune",
     "forebay.stats",
+    "forebay.steady",
+    "forebay.chart",
     "forebay.testing",
     "forebay.lab",
     "forebay.lab.virtual",
@@ -32,6 +34,10 @@ _MORE = {
 """,
 }
 _LEFT_OUT = {"self", "cls"}
+_PUBLIC = """\
+What these pages describe is public: a module's `__all__` has its names. Modules whose names begin \
+with an underscore are private, and so are the files inside a public package: they can change with \
+any version."""
 
 
 def modules() -> list[str]:
@@ -48,10 +54,12 @@ def file_of(module: str) -> str:
 def public(module: str) -> dict[str, griffe.Object]:
     """What a module offers, by name."""
     loaded = _load(module)
-    names = loaded.exports or [
-        name for name, each in loaded.members.items() if not each.is_alias and name[0] != "_"
-    ]
-    return {str(name): _target(loaded[str(name)]) for name in names}
+    return {name: _target(loaded[name]) for name in exports(module)}
+
+
+def exports(module: str) -> list[str]:
+    """The names of its `__all__`."""
+    return [str(name) for name in _load(module).exports or ()]
 
 
 def members(owner: griffe.Object) -> dict[str, griffe.Object]:
@@ -76,7 +84,7 @@ def python_page(module: str) -> str:
     lines += _sections(loaded)
     if module == "forebay":
         others = [f"[{each}]({file_of(each)})" for each in modules()[1:]]
-        lines += ["", f"Other modules: {', '.join(others)}."]
+        lines += ["", f"Other modules: {', '.join(others)}.", "", _PUBLIC]
     lines += [
         "",
         "Every example begins with:",

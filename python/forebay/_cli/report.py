@@ -24,6 +24,6 @@ def command(folder: Path, out: Path | None) -> None:
         forebay report out/uplink-study
     """
     from forebay import sweep as sweeps
-    from forebay.sweep.report import write
+    from forebay.sweep import write_report
 
-    say(f"Report: {write(sweeps.results(folder), out)}")
+    say(f"Report: {write_report(sweeps.results(folder), out)}")

@@ -138,6 +138,11 @@ def svg(panels: Sequence[Panel | Map], title: str) -> str:
     Args:
         panels: what it shows.
         title: what a screen reader says of it.
+
+    Example:
+        >>> line = chart.Series("codel", [1.0, 2.0, 4.0], [12.1, 9.8, 8.7])
+        >>> chart.svg([chart.Panel("", "rate, Mbit/s", "delay, ms", [line])], "Delay")[:4]
+        '<svg'
     """
     import vl_convert
 
@@ -162,7 +167,17 @@ def svg(panels: Sequence[Panel | Map], title: str) -> str:
 
 
 def png(panels: Sequence[Panel | Map], scale: float = 2.0) -> bytes:
-    """A figure as PNG, on a light ground; `scale` pixels for each of its own."""
+    """A figure as PNG, on a light ground.
+
+    Args:
+        panels: what it shows.
+        scale: pixels of the file for each of the figure.
+
+    Example:
+        >>> line = chart.Series("codel", [1.0, 2.0, 4.0], [12.1, 9.8, 8.7])
+        >>> chart.png([chart.Panel("", "rate, Mbit/s", "delay, ms", [line])])[1:4]
+        b'PNG'
+    """
     import vl_convert
 
     light, _ = palette()

@@ -15,7 +15,12 @@ Range = tuple[float | None, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Points of one variant. `x` is numbers, or names for bars."""
+    """Points of one variant. `x` is numbers, or names for bars.
+
+    Example:
+        >>> chart.Series("codel", [1.0, 2.0], [12.1, 9.8], low=[11.0, 9.1], high=[13.2, 10.5]).style
+        'line'
+    """
 
     label: str
     """What the legend calls it."""
@@ -26,6 +31,7 @@ class Series:
     low: Sequence[float | None] = ()
     """Lower ends of the 95 % intervals; empty if there are none."""
     high: Sequence[float | None] = ()
+    """Upper ends, as many as lower ones."""
     style: Style = "line"
     """How it is drawn."""
     stated: bool = False
@@ -34,7 +40,12 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A joint confidence region of two means, as `StudyData.regions` gives it."""
+    """A joint confidence region of two means, as `StudyData.regions` gives it.
+
+    Example:
+        >>> region = chart.Region("codel", x=9.4e6, y=12.1, xx=1e8, xy=-40.0, yy=0.2)
+        >>> panel = chart.Panel("", "goodput, bit/s", "delay, ms", regions=[region])
+    """
 
     label: str
     """What the legend calls it."""
@@ -56,7 +67,14 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One diagram. Labels name the quantity and its unit."""
+    """One diagram. Labels name the quantity and its unit.
+
+    Example:
+        >>> line = chart.Series("codel", [1.0, 2.0, 4.0], [12.1, 9.8, 8.7])
+        >>> panel = chart.Panel("One queue", "rate, Mbit/s", "delay, ms", [line], y_log=True)
+        >>> panel.labels
+        ['codel']
+    """
 
     title: str
     """Heading; may be empty."""

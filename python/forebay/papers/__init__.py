@@ -1,7 +1,7 @@
 """Reproductions of papers: files of data, run by the sweep engine, judged by intervals.
 
 `docs/papers/README.md` explains how one is written; `forebay paper list` shows them all. What a
-paper's `measures.py` needs is here.
+paper's `measures.py` needs is here, and explained in `docs/reference/paper.md`.
 """
 
 TYPE_CHECKING = False
@@ -27,12 +27,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "judge": ("exactly",),
+    "_judge": ("exactly",),
     "papers.judge": ("Part",),
     "papers.numbers": ("Number", "Setting", "Sources"),
     "papers.tables": ("Table",),
     "papers.variables": ("Values",),
-    "report.panel": ("Panel", "Region", "Series"),
+    "_report.panel": ("Panel", "Region", "Series"),
 }
 
 

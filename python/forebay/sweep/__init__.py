@@ -14,4 +14,27 @@ from forebay.sweep.control import run
 from forebay.sweep.data import StudyData, results
 from forebay.sweep.study import Study, Until, load, read
 
-__all__ = ["Axis", "Study", "StudyData", "Until", "load", "read", "results", "run"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from forebay.sweep.report import write_report
+
+__all__ = [
+    "Axis",
+    "Study",
+    "StudyData",
+    "Until",
+    "load",
+    "read",
+    "results",
+    "run",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> object:
+    # What draws pages is imported when a page is asked for.
+    if name == "write_report":
+        from forebay.sweep.report import write_report
+
+        return write_report
+    raise AttributeError(f"module 'forebay.sweep' has no attribute {name!r}")

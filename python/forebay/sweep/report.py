@@ -74,8 +74,21 @@ class Shown:
         return f"{self.title}, {self.unit}" if self.unit else self.title
 
 
-def write(data: StudyData, path: str | Path | None = None) -> Path:
-    """Write the report of a study."""
+def write_report(data: StudyData, path: str | Path | None = None) -> Path:
+    """Write the report of a study, one HTML file that needs no network.
+
+    Args:
+        data: the runs.
+        path: the file, one that is there is replaced; without it, `report.html` in the study's
+            folder.
+
+    Raises:
+        ScenarioError: there is no finished run yet.
+
+    Example:
+        >>> sweep.write_report(sweep.results("out/study"), "study.html").name
+        'study.html'
+    """
     path = data.folder / "report.html" if path is None else Path(path)
     _disk.check_output(path, [each for each in data.folder.iterdir() if each.suffix != ".html"])
     _disk.write(path, render(data))
