@@ -331,6 +331,25 @@ fn a_dry_run_touches_nothing() {
     assert!(gate.stop().contains("dry run"));
 }
 
+/// A link of 8 Mbit/s where datagrams go before TCP, with a box or none.
+fn two_classes(middlebox: &str) -> String {
+    format!(
+        r#"
+        [link]
+        rate = "8Mbit"
+        delay = "5ms"
+        queue = {{ kind = "prio", limit = ["50p", "50p"] }}
+        {middlebox}
+        [link.reverse]
+        delay = "5ms"
+        [[rule]]
+        name = "high"
+        protocol = "udp"
+        q = 1
+        "#
+    )
+}
+
 /// Real senders, of every congestion control there is, are frozen while a higher priority sends, go
 /// on at once afterwards, and recover by themselves if the gate is killed while they are frozen.
 #[test]
@@ -340,25 +359,8 @@ fn aspq_freezes_real_tcp() {
     }
     for way in [Way::Tun, Way::Packet, Way::Xdp] {
         let net = Net::new(way);
-        let config = |middlebox: &str| {
-            format!(
-                r#"
-                [link]
-                rate = "8Mbit"
-                delay = "5ms"
-                queue = {{ kind = "prio", limit = ["50p", "50p"] }}
-                {middlebox}
-                [link.reverse]
-                delay = "5ms"
-                [[rule]]
-                name = "high"
-                protocol = "udp"
-                q = 1
-                "#
-            )
-        };
         let middlebox = r#"box = { kind = "aspq", idle_timeout = "300ms", trickle = "150ms" }"#;
-        let mut gate = net.gate(&config(middlebox), &[]);
+        let mut gate = net.gate(&two_classes(middlebox), &[]);
         let controls = congestion_controls();
         let transfers: Vec<_> =
             (7000..).zip(&controls).map(|(port, control)| net.transfer(port, control)).collect();
@@ -383,8 +385,61 @@ fn aspq_freezes_real_tcp() {
         send(&high, 10, 200, 20.0);
         assert_eq!(gate.status()["forward"]["box"]["frozen"], controls.len());
         drop(gate);
-        gate = net.gate(&config(""), &[]);
+        gate = net.gate(&two_classes(""), &[]);
         go_on();
+        gate.stop();
+    }
+}
+
+/// With a partial freeze, real senders go on while a higher priority leaves most of the link, which
+/// never pauses; and stand still while it fills the link.
+#[test]
+fn a_partial_freeze_leaves_real_tcp_what_is_left() {
+    if !possible() {
+        return;
+    }
+    for way in [Way::Tun, Way::Packet, Way::Xdp] {
+        let net = Net::new(way);
+        let middlebox = r#"box = { kind = "aspq", freeze = "when-full", idle_timeout = "5s" }"#;
+        let mut gate = net.gate(&two_classes(middlebox), &[]);
+        let transfers: Vec<_> = (7000..)
+            .zip(["reno", "cubic"])
+            .map(|(port, control)| net.transfer(port, control))
+            .collect();
+        let go_on = || transfers.iter().for_each(|one| one.wait_for(one.delivered() + 150_000));
+        let (high, _receiver) = net.udp(5000);
+        go_on();
+        // 2 % of the link, for as long as the transfers take: they count as frozen, and go on.
+        let enough = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // Two minutes at most, if nothing goes on.
+                (0..240).take_while(|_| !enough.load(Ordering::Relaxed)).for_each(|_| {
+                    send(&high, 10, 200, 20.0);
+                });
+            });
+            send(&high, 10, 200, 20.0);
+            go_on();
+            let status = gate.status();
+            enough.store(true, Ordering::Relaxed);
+            assert_eq!(status["forward"]["box"]["frozen"], transfers.len(), "{way:?}: {status}");
+        });
+        // Twice the link, for a second and a half, in which it could carry 1.5 MB. On a busy machine
+        // the datagrams have pauses, so any of five tries will do.
+        let stands_still = || {
+            send(&high, 500, 972, 2_000.0);
+            let before = transfers.iter().map(Transfer::delivered).sum::<u64>();
+            send(&high, 3_000, 972, 2_000.0);
+            let passed = transfers.iter().map(Transfer::delivered).sum::<u64>() - before;
+            passed < 150_000
+        };
+        assert!((0..5).any(|_| stands_still()), "{way:?}: {}", gate.status());
+        go_on();
+        let status = gate.status();
+        let counts = &status["forward"]["box"];
+        assert!(counts["freezes"].as_u64() >= Some(2), "{status}");
+        assert_eq!(counts["lost"], 0, "{status}");
+        conserved(&status);
         gate.stop();
     }
 }
