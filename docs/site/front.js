@@ -1,6 +1,7 @@
 // The picture on the first page: a step of a guided story, recorded, played when somebody asks for it.
 
-import { holding, Picture } from "../../python/forebay/_explore/page/picture.js";
+import { holding } from "../../python/forebay/_explore/page/capacity.js";
+import { Picture } from "../../python/forebay/_explore/page/picture.js";
 import {
   classColour,
   laneColour,

@@ -319,7 +319,7 @@ def test_the_direction_is_said(tab: Tab) -> None:
 
 
 def test_packets_have_one_size_in_all_lanes(tab: Tab) -> None:
-    holding = """most => import(new URL("static/picture.js", document.baseURI)).then(it => {
+    holding = """most => import(new URL("static/capacity.js", document.baseURI)).then(it => {
         const lanes = [200, 1000].map(limit => ({
             lane: { queue: { limit: `${limit}p` }, limit_bytes: null, limit_packets: null },
             queues: [{ id: 0 }],

@@ -1,7 +1,8 @@
 // The lanes: a card for each discipline, with its picture and what its queue is doing now.
 
+import { holding } from "./capacity.js";
 import { History } from "./history.js";
-import { holding, Picture } from "./picture.js";
+import { Picture } from "./picture.js";
 import { laneColour, make, stroke } from "./style.js";
 import * as units from "./units.js";
 

@@ -3,12 +3,13 @@
 // A frame of the server gives every packet a place to be at; between frames packets glide there. The
 // picture is drawn as often as the screen shows one, however many frames come.
 
+import { FEW, FULL } from "./capacity.js";
 import { between, Network, HEIGHT as STRIP } from "./network.js";
 import { colour, flowColour, flowPlaces } from "./style.js";
 import { reasonText } from "./units.js";
 
 /**
- * @import { InnerQueue, Lane, LaneFrame, Stage } from "./messages.js"
+ * @import { InnerQueue, LaneFrame, Stage } from "./messages.js"
  *
  * The lines of a row, through which its packets go to and fro.
  * @typedef {object} Way
@@ -53,8 +54,6 @@ const LOW = 180; // a lower picture is without hosts and links
 const FALL = 46; // room under the queue for what falls out
 const PIPE = 74; // room to the right of the queue for what is sent,
 const MOUTH = 20; // and the part of it for the packet in transmission
-const FULL = 1500; // bytes of a packet of full size
-const FEW = 20 * FULL; // what a queue is drawn to hold at least
 const MOST_ENTERING = 5; // packets that are seen to come in between two frames
 const MOST_FALLING = 80;
 const FALLING_MS = 900;
@@ -568,50 +567,4 @@ function onLine(way, line, at, long) {
   const along = at - line * way.span;
   const x = line % 2 === 0 ? way.right - along - long : way.left + along;
   return { x, y: way.first + line * way.step };
-}
-
-/**
- * How many bytes lanes are drawn to hold if their fullest queue has held `most`: a few packets times
- * a power of two, or less if a queue that has room for `most` is full before.
- * @param {{ lane: Lane, queues: InnerQueue[] }[]} lanes
- * @param {number} most
- */
-export function holding(lanes, most) {
-  let bytes = FEW;
-  while (bytes < most) bytes *= 2;
-  for (const { lane, queues } of lanes) {
-    const limits = queues.map(queue => capacity(lane)(queue.id) ?? bytes);
-    bytes = Math.min(bytes, ...limits.filter(limit => limit >= most));
-  }
-  return bytes;
-}
-
-/**
- * Bytes that an inner queue may hold, by its number, as far as the parameters of the lane's
- * discipline say.
- * @param {Lane} lane
- * @returns {(id: number) => number | null}
- */
-function capacity(lane) {
-  const whole =
-    lane.limit_bytes ?? (lane.limit_packets === null ? null : lane.limit_packets * FULL);
-  const { queues, limit } = /** @type {{ queues?: { limit?: unknown }[], limit?: unknown }} */ (
-    lane.queue
-  );
-  return id => {
-    const own = queues?.[id]?.limit ?? limit;
-    return bytesOf(Array.isArray(own) ? own[Math.min(id, own.length - 1)] : own) ?? whole;
-  };
-}
-
-const SCALES = new Map(Object.entries({ p: FULL, B: 1, KB: 1e3, MB: 1e6, GB: 1e9 }));
-
-/**
- * @param {unknown} limit as a scenario writes it, such as "45KB"
- * @returns {number | null}
- */
-function bytesOf(limit) {
-  const [, number, unit] = /^([\d.]+)\s*([a-zA-Z]+)$/.exec(String(limit)) ?? [];
-  const scale = SCALES.get(unit ?? "");
-  return scale === undefined ? null : Number(number) * scale;
 }
