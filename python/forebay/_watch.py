@@ -212,9 +212,10 @@ class Watch:
         filled = min(width, round(width * lane.packets / full))
         bar = Text("█" * filled, style=ink).append("░" * (width - filled), style="dim")
         room = f" of {lane.limit}" if lane.limit else ""
-        state = Text(f"{lane.packets} packets wait{room}   dropped {lane.dropped}", no_wrap=True)
-        if lane.marked:
-            state.append(f"   marked {lane.marked}")
+        marked = f"   marked {lane.marked}" if lane.marked else ""
+        state = f"{lane.packets}{room} p wait   dropped {lane.dropped}{marked}"
+        if len(state) > width:
+            state = state.replace(" wait", "").replace("   ", "  ")
         lines = Table.grid(padding=(0, 1, 0, 0))
         lines.add_column(width=17, no_wrap=True, overflow="ellipsis")
         lines.add_column(no_wrap=True)
@@ -224,7 +225,8 @@ class Watch:
             top = max(self._top(other, name, long) for other in self.lanes)
             spark = Text(sparks(series.values, long, top), style=ink)
             lines.add_row(name, spark, series.last)
-        return Panel(Group(bar, state, lines), title=lane.label, box=box.ROUNDED, border_style=ink)
+        shown = Group(bar, Text(state, no_wrap=True), lines)
+        return Panel(shown, title=lane.label, box=box.ROUNDED, border_style=ink)
 
     @staticmethod
     def _top(lane: Lane, name: str, last: int) -> float:

@@ -269,6 +269,7 @@ def test_what_is_distorted_is_said_and_does_not_decide() -> None:
         "traffic": [
             {"name": "replay", "kind": "pcap", "file": "office.pcap.gz"},
             {"name": "video", "kind": "adaptive-video"},
+            {"name": "film", "kind": "adaptive-video"},
             {"name": "load", "kind": "bulk", "start": "5s"},
             {"name": "steady", "kind": "bulk"},
         ],
@@ -279,11 +280,12 @@ def test_what_is_distorted_is_said_and_does_not_decide() -> None:
     advice = advise(found)
     said = [str(each) for each in advice.distorted]
     assert any(each.startswith("replay: ") and "recorded" in each for each in said)
-    assert any(each.startswith("video: goodput is distorted") for each in said)
+    # Those with the same reason share a sentence.
+    assert any(each.startswith("video and film: goodput is distorted") for each in said)
     assert any(each.startswith("load: goodput is distorted: a slow start") for each in said)
     assert not any(each.startswith("steady: ") for each in said)
     assert "replay" not in advice.judged and "load" not in advice.judged
-    assert "video by video quality" in advice.judged
+    assert "video and film by video quality" in advice.judged
     assert not any(each.startswith(("replay", "load")) for each in map(str, advice.findings))
     cells = [row for row in by_class(found).rows if not isinstance(row, Group) and row[0] == "fifo"]
     place = 1 + found.classes.index("replay")

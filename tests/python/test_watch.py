@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -76,8 +77,10 @@ def test_the_picture_fits_and_says_what_there_is(scenario_file: Path) -> None:
         text = drawn(watch, width, height)
         lines = text.splitlines()
         assert max(map(len, lines)) <= width and len(lines) <= height
-        for words in ("fifo", "pie", "packets wait", "queue", "Mbit/s"):
+        for words in ("fifo", "pie", "p wait", "queue", "Mbit/s"):
             assert words in text
+        # No number is cut.
+        assert len(re.findall(r"\d p wait +dropped \d+ +│", text)) == 2
     assert "drop probability" in drawn(watch, 120, 60)
 
 
@@ -102,7 +105,7 @@ def test_it_plays_in_a_terminal_and_leaves_it_as_it_was(scenario_file: Path) -> 
                 os.write(inside, b" ")
             if select.select([inside], [], [], 0.2)[0]:
                 seen += os.read(inside, 65536)
-        assert b"packets wait" in seen and b"paused" in seen
+        assert b"p wait" in seen and b"paused" in seen
         os.write(inside, b"q")
         while process.poll() is None and time.monotonic() < end:
             if select.select([inside], [], [], 0.1)[0]:

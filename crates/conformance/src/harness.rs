@@ -166,7 +166,9 @@ impl Ledger {
             self.complain(format!("packet {id} was changed"));
         }
         if wrong_mark {
-            self.complain(format!("packet {id} leaves with {ecn:?} against what was reported"));
+            let (has, was) =
+                if ecn == Ecn::Ce { ("with a", "was not") } else { ("without the", "was") };
+            self.complain(format!("packet {id} leaves {has} mark that {was} reported"));
         }
         id
     }
@@ -314,8 +316,11 @@ impl Rig<'_> {
         if shown.0 == 0 || shown == self.ledger.held {
             return Ok(());
         }
-        let held = self.ledger.held;
-        Err(format!("waiting: of {held:?} (packets, bytes) that are held {shown:?} are shown"))
+        let ((held, held_bytes), (shown, shown_bytes)) = (self.ledger.held, shown);
+        Err(format!(
+            "waiting: of {held} packets ({held_bytes} B) that are held, {shown} ({shown_bytes} B) are \
+             shown"
+        ))
     }
 
     /// Takes one packet out. Returns its length, if there is one.

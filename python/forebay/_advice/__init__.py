@@ -316,13 +316,17 @@ def _spread(criterion: Criterion) -> str:
 
 
 def _kept_out(others: Sequence[Criterion]) -> Iterable[Finding]:
-    """A sentence for each class and reason."""
-    found: dict[tuple[str, str], list[str]] = {}
+    """A sentence for each reason, with the classes and measures that have it."""
+    measures: dict[tuple[str, str], list[str]] = {}
     for each in others:
         if each.distorted:
-            found.setdefault((each.subject, each.distorted), []).append(each.measure.short)
-    for (subject, why), names in found.items():
-        yield Finding(subject, f"{listed(names)} {verb(names, 'is', 'are')} distorted: {why}.")
+            measures.setdefault((each.subject, each.distorted), []).append(each.measure.short)
+    subjects: dict[str, list[str]] = {}
+    for (subject, why), names in measures.items():
+        said = f"{listed(names)} {verb(names, 'is', 'are')} distorted: {why}."
+        subjects.setdefault(said, []).append(subject)
+    for said, those in subjects.items():
+        yield Finding(listed(those), said)
 
 
 def _beside(criteria: Sequence[Criterion], pick: str, today: str | None) -> list[tuple[bool, str]]:
