@@ -40,7 +40,6 @@ def of_kernel(label: str, queue: Mapping[str, Any]) -> dict[str, Any]:
         name = str(queue["kind"]).replace("-", "_")
         constants = [key for key in ("target", "interval") if key in queue]
         options = " ".join(f"{key} {queue[key]}" for key in constants)
-        options += " besteffort" if name == "cake" else ""
     return {"label": label, "kind": "kernel", "qdisc": name, "options": options.strip()}
 
 
@@ -84,7 +83,7 @@ def main(replications: int, gate: str | None, names: list[str]) -> None:
         pick = advise(simulated).pick
         assert pick is not None
         order = rank(judged_by(linux), linux.labels, linux.level)
-        best = [order.order[0], *order.equal, *order.open]
+        best = [order.order[0], *order.equal, *order.alike, *order.open]
         among = f"{'yes' if pick in best else 'no'}: {', '.join(best)}"
         there = {each.name: words for each, words in beside(linux, pick)}
         for row, (each, words) in enumerate(beside(simulated, pick)):

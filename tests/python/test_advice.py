@@ -19,6 +19,7 @@ from forebay._compared.tables import by_class
 from forebay._measures import (
     ABSENT,
     COMPLETION,
+    DELAY_VARIATION,
     DISTORTED,
     GOODPUT,
     LOSS,
@@ -230,6 +231,23 @@ def test_verdicts() -> None:
     assert verdict({"a": 5e6, "b": 4.99e6}, 0.001) == "none"
     assert verdict({"a": 5e6, "b": 4.8e6}, 0.4) == "open"
     assert verdict({"a": 5e6, "b": 3e6}, 0.0, count=1) == "open"
+
+
+def test_nobody_is_clearly_best_by_what_nobody_notices() -> None:
+    # One and two packets of 10 Mbit/s: a ratio of two, and 1.2 ms.
+    game = results(DELAY_VARIATION, {"fq": 1.2, "cake": 2.4, "today": 823.0}, 0.001)
+    wait = results(QUEUE_DELAY, {"fq": 5.1, "cake": 5.2, "today": 720.0}, 0.001)
+    advice = advice_from([game, wait], [], [], ["fq", "cake", "today"], 10, LEVEL)
+    assert (advice.pick, advice.verdict) == ("fq", "equal")
+    assert "In no measure would a user notice whether it is fq or cake." in advice.why
+    # A single measure in which it can be noticed is enough.
+    call = results(MOS, {"fq": 4.4, "cake": 4.2, "today": 1.0}, 0.001)
+    advice = advice_from([game, wait, call], [], [], ["fq", "cake", "today"], 10, LEVEL)
+    assert (advice.pick, advice.verdict) == ("fq", "clear")
+    # Nor may it be chance that it cannot.
+    game = results(DELAY_VARIATION, {"fq": 1.2, "cake": 2.4, "today": 823.0}, 2.0)
+    advice = advice_from([game, wait], [], [], ["fq", "cake", "today"], 10, LEVEL)
+    assert "In no measure" not in advice.why
 
 
 def test_too_small_to_notice_and_not_told_apart_are_two_things() -> None:

@@ -202,6 +202,9 @@ def _conclusion(
         return "none", None, "Take the simplest.", why, None
     pick = ranking.order[0]
     why = _why(criteria, pick)
+    if ranking.alike:
+        several = listed((pick, *ranking.alike), "or")
+        why += f" In no measure would a user notice whether it is {several}."
     if ranking.open:
         why = f"{why} {_undecided(ranking, replications)}"
         return "open", pick, f"Start with {pick}, and run more.", why, more
@@ -211,6 +214,7 @@ def _conclusion(
             f"{verb(ranking.equal, 'comes', 'come')} within 5 % of it: choose by the class that "
             "matters most."
         )
+    if ranking.equal or ranking.alike:
         return "equal", pick, f"Start with {pick}.", why, None
     return "clear", pick, f"Start with {pick}.", why, None
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from forebay import stats
 from forebay._advice.criteria import Criterion
+from forebay._measures import Beside, beside_best
 
 MATTERS = math.log(1.05)
 """Difference of scores below which two disciplines are as good as equal: 5 % on average."""
@@ -38,6 +39,8 @@ class Ranking:
     """Best score first."""
     equal: tuple[str, ...]
     """Those that differ from the first by too little to matter overall, for sure."""
+    alike: tuple[str, ...]
+    """Those that differ from the first too little to notice, in every measure."""
     open: tuple[str, ...]
     """Those that may be as good as the first or worse: the replications are too few to say."""
     needed: int | None
@@ -63,13 +66,16 @@ def rank(criteria: Sequence[Criterion], labels: Sequence[str], level: float) -> 
     order = tuple(sorted(labels, key=lambda label: -whole[label]))
     first, behind = order[0], order[1:]
     if replications < 2:
-        return Ranking(order, (), behind, None)
-    equal, undecided, needed = [], [], FEWEST
+        return Ranking(order, (), (), behind, None)
+    equal, alike, undecided, needed = [], [], [], FEWEST
     each_level = 1 - (1 - level) / max(1, len(behind))
     parts = {
         label: [score(label, replication) for replication in range(replications)] for label in order
     }
     for label in behind:
+        if all(_unnoticed(each, first, label) for each in criteria):
+            alike.append(label)
+            continue
         lead = whole[first] - whole[label]
         pseudo = [
             replications * lead - (replications - 1) * (parts[first][at] - parts[label][at])
@@ -85,7 +91,16 @@ def rank(criteria: Sequence[Criterion], labels: Sequence[str], level: float) -> 
             needed = max(needed, _replications(found.half_width, replications, goal, each_level))
     # The variance itself is only estimated: a little more than now would rarely decide.
     needed = max(needed, math.ceil(1.5 * replications))
-    return Ranking(order, tuple(equal), tuple(undecided), needed if undecided else None)
+    return Ranking(
+        order, tuple(equal), tuple(alike), tuple(undecided), needed if undecided else None
+    )
+
+
+def _unnoticed(criterion: Criterion, first: str, second: str) -> bool:
+    """Whether no user would notice which of two it is, and chance does not say otherwise."""
+    pair = {label: criterion.samples[label] for label in (first, second)}
+    found = beside_best(pair, criterion.measure, criterion.level)
+    return len(found) == 2 and Beside.SMALL in found.values()
 
 
 class _Table:

@@ -162,7 +162,7 @@ fn the_suite_catches_what_is_broken() {
         (Fault::NeverSends, "progress"),
         (Fault::WrongVerdict, "verdict"),
         (Fault::MiscountsBytes, "conservation"),
-        (Fault::MarksTheDeaf, "without the mark that was reported"),
+        (Fault::MarksTheDeaf, "with a mark that was not reported"),
         (Fault::MarksSilently, "with a mark that was not reported"),
         (Fault::ChangesPackets, "was changed"),
         (Fault::CountsWakes, "purity"),
