@@ -442,7 +442,7 @@ def test_packages_hold_every_file_of_the_papers() -> None:
     settings = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
     patterns = [each["path"] for each in settings["tool"]["maturin"]["include"]]
     held = {path for pattern in patterns for path in root.glob(pattern)}
-    papers = root / "python" / "forebay" / "_papers" / "collection"
+    papers = root / "python" / "forebay" / "papers" / "collection"
     files = {
         path
         for folder in papers.iterdir()
