@@ -32,7 +32,8 @@
 #                 An hour the first time; continues where it was stopped. NSC=FOLDER, NS318=PROGRAM
 #   make validate-peers  the same with the referees alone; PEER_GROUPS="--only sack" is a part of
 #                 ns-2 and ns-3
-#   make virtual-linux   build Linux 6.1 in virtual time, a referee, once (Debian: linux-source-6.1)
+#   make virtual-linux   build Linux 6.1 in virtual time, a referee, once (Debian: linux-source-6.1);
+#                        KERNEL=6.12 builds that one (linux-source-6.12)
 #   make bench-peers     compare speed and memory with the referees; needs a quiet machine
 #
 #   make package  pack the crates that other programs use, and build them from their packages
@@ -255,7 +256,7 @@ bench-peers: build
 	@$(VALIDATION_PAGE)
 
 virtual-linux:
-	@PYTHONPATH=python $(PYTHON) -m forebay.lab.virtual.kernel --into target/virtual-linux
+	@PYTHONPATH=python $(PYTHON) -m forebay.lab.virtual.kernel $(if $(KERNEL),--kernel $(KERNEL))
 
 VALIDATION_PAGE = $(BIN)/python benches/peers/validation.py docs/validation docs/validation.md
 

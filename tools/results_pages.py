@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from forebay import _written
+from forebay._report.panel import Panel, read
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "benches" / "peers"))
+import beside
+import dots
 import validation
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -77,6 +80,15 @@ def pages() -> Iterator[tuple[str, str]]:
     for name in TITLES:
         yield f"suite-{name}-results.md", whole(name, kept(name)["page"])
     yield "validation.md", validation.assemble(validation.read(DOCS / "validation"))
+
+
+def figures() -> Iterator[tuple[str, list[Panel], str]]:
+    """The figures of suites and validation: the file on the site, the panels, and the words."""
+    for name in TITLES:
+        for image, each in kept(name)["figures"].items():
+            yield image, list(map(read, each["panels"])), each["words"]
+    rows = beside.rows_of(validation.read(DOCS / "validation"))
+    yield dots.IMAGE, dots.panels(rows), dots.caption(rows)
 
 
 def main(words: list[str]) -> None:

@@ -26,7 +26,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from forebay._report import chart
-from forebay._report.panel import read
+from forebay._report.panel import Panel, read
 from forebay.papers import library
 from forebay.papers import page as paper_page
 
@@ -120,14 +120,13 @@ def _papers() -> list[dict[str, Any]]:
     return [json.loads(path.read_text("utf-8")) for path in ROOT.glob("papers/*/results.json")]
 
 
-def _figures() -> Iterator[tuple[str, list[dict[str, Any]], str]]:
-    """The figures of all papers and suites: the file on the site, the panels, and the words."""
+def _figures() -> Iterator[tuple[str, list[Panel], str]]:
+    """All figures: the file on the site, the panels, and the words."""
     for paper in _papers():
         for each in paper["figures"]:
-            yield f"papers/{paper_page.image(paper, each)}", each["panels"], each["caption"]
-    for name in results_pages.TITLES:
-        for image, each in results_pages.kept(name)["figures"].items():
-            yield image, each["panels"], each["words"]
+            panels = list(map(read, each["panels"]))
+            yield f"papers/{paper_page.image(paper, each)}", panels, each["caption"]
+    yield from results_pages.figures()
 
 
 def _pages() -> Iterator[tuple[str, str]]:
@@ -153,7 +152,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         _replace(files, File.generated(config, name, content=text))
     images, panels, words = zip(*_figures(), strict=True)
     with ProcessPoolExecutor() as pool:
-        drawn = pool.map(chart.svg, [list(map(read, each)) for each in panels], words, chunksize=4)
+        drawn = pool.map(chart.svg, panels, words, chunksize=4)
         for image, svg in zip(images, drawn, strict=True):
             files.append(File.generated(config, image, content=svg))
     new = [file for file in files if file.is_documentation_page()]

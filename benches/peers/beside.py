@@ -17,13 +17,16 @@ from forebay._judge import Bounds, Judgement, Standing, exactly
 from forebay.stats import Interval
 
 QUANTITIES = {"queue": "mean queue", "utilization": "utilization", "loss": "loss"}
-BOUNDS = {"queue": 0.03, "utilization": 0.005, "loss": 0.05}
-"""How far apart the two may be: of the referee's queue and loss, and as a share of the link."""
+"""What every referee gives; some give marks, too."""
+NAMES = QUANTITIES | {"marks": "marks"}
+BOUNDS = {"queue": 0.03, "utilization": 0.005, "loss": 0.05, "marks": 0.05}
+"""How far apart the two may be: of the referee's queue, loss and marks, and as a share of the
+link."""
 WIDE, WIDE_WINDOW = 0.02, 10.0
-"""The same of queue and loss where windows have more segments."""
+"""The same of queue, loss and marks where windows have more segments."""
 LIVE = 0.05
 """The same of everything that was measured on a machine's own clock."""
-SEEN = {"queue": 0.05, "utilization": 0.0, "loss": 1e-5}
+SEEN = {"queue": 0.05, "utilization": 0.0, "loss": 1e-5, "marks": 1e-5}
 """What counts as no difference, whatever its share: a twentieth of a packet, a handful of drops."""
 SEGMENT = 1500
 """Bytes of a packet in all of them."""
@@ -61,7 +64,7 @@ class Row:
     referee: str
     scenario: str
     pairs: Mapping[str, Pair]
-    """By the names of `QUANTITIES`."""
+    """By the names of `QUANTITIES`, and perhaps `marks`."""
     window: float | None
     """Mean window of a flow in segments, with the referee's queue; none if nothing follows."""
     difference: str
@@ -138,8 +141,10 @@ def told(difference: Any) -> str:
     return f"{difference['decision']} ({rest})" if rest else str(difference["decision"])
 
 
-def _window(rate: float, round_trip_s: float, queue: float, flows: int) -> float:
-    return (rate * round_trip_s / 8 / SEGMENT + queue) / flows
+def _window(
+    rate: float, round_trip_s: float, queue: float, flows: int, segment: int = SEGMENT
+) -> float:
+    return (rate * round_trip_s / 8 / segment + queue) / flows
 
 
 def _samples(ours: Sequence[float], theirs: Sequence[float]) -> Pair:
@@ -159,21 +164,46 @@ RATE = 10e6
 """Of the congested link in all of them, bit/s."""
 
 
-def _linux(documents: Mapping[str, Document]) -> Iterator[Row]:
-    """`linux.json`: `preset = "linux"` beside Linux in virtual time."""
-    results = documents["linux"]["results"]
-    for row in results["rows"]:
-        case = row["case"]
-        pairs = {name: _samples(row["forebay"][name], row["linux"][name]) for name in QUANTITIES}
-        flows, round_trip = case["flows"], case["round_trip"]
-        host = ", offload" if case["offload"] else ""
-        yield Row(
-            f"Linux {results['linux']} in virtual time",
-            f"{case['queue']}, {case['control']}, {_flows(flows)}, {round_trip} ms{host}",
-            pairs,
-            _window(RATE, round_trip / 1000, pairs["queue"].theirs, flows),
-            told(row.get("difference", "")),
-        )
+def linux_row(row: Mapping[str, Any], version: str) -> Row:
+    """A row of `linux.json` or `linux-6.12.json`."""
+    case = row["case"]
+    pairs = {name: _samples(row["forebay"][name], row["linux"][name]) for name in row["linux"]}
+    flows, round_trip, mtu = case["flows"], case["round_trip"], case.get("mtu", SEGMENT)
+    short = "short beside bulk" if case.get("short") else ""
+    packets = f"packets of {mtu} bytes" if "mtu" in case else ""
+    host = "offload" if case["offload"] else ""
+    words = (case["queue"], case.get("link"), short, packets, case["control"], _flows(flows))
+    return Row(
+        f"Linux {version} in virtual time",
+        ", ".join(filter(None, (*words, f"{round_trip} ms", host))),
+        pairs,
+        _window(
+            _rate(row["scenario"]["dumbbell"]["rate"]),
+            round_trip / 1000,
+            pairs["queue"].theirs,
+            flows,
+            mtu,
+        ),
+        told(row.get("difference", "")),
+    )
+
+
+def _rate(given: Any) -> float:
+    """The mean rate of a link, bit/s; of steps, that after the first."""
+    if not isinstance(given, Mapping):
+        return RATE
+    return 1e6 * statistics.mean(float(text.removesuffix("Mbit")) for _, text in given["steps"][1:])
+
+
+def _linux(documents: Mapping[str, Document], name: str = "linux") -> Iterator[Row]:
+    """`linux.json`: the preset beside Linux in virtual time."""
+    results = documents[name]["results"]
+    return (linux_row(row, results["linux"]) for row in results["rows"])
+
+
+def _second_linux(documents: Mapping[str, Document]) -> Iterator[Row]:
+    """`linux-6.12.json`: the same of another kernel."""
+    return _linux(documents, "linux-6.12")
 
 
 def _old_linux(documents: Mapping[str, Document]) -> Iterator[Row]:
@@ -282,6 +312,7 @@ def _versioned(referee: str, versions: Mapping[str, str]) -> str:
 
 READERS: Mapping[str, Callable[[Mapping[str, Document]], Iterator[Row]]] = {
     "linux": _linux,
+    "linux-6.12": _second_linux,
     "linux-2.6": _old_linux,
     "stacks": _stacks,
     "lab": _lab,

@@ -1,11 +1,11 @@
 """The first decision that differs, for every row that misses the goal.
 
-Usage: python benches/peers/differences.py {linux,linux-2.6} [--again]
+Usage: python benches/peers/differences.py {linux,linux-6.12,linux-2.6} [--again]
            [--driver PROGRAM --library VERSION=PATH ...]
 
-Each such scenario of docs/validation/linux.json or linux-2.6.json is run once more in kernel and
+Each such scenario of docs/validation/NAME.json is run once more in kernel and
 forebay, with traces of all packets, and what `trace_diff` finds becomes the field `difference`
-of its row. Rows that have one keep it unless --again is given. `linux` needs what `make
+of its row. Rows that have one keep it unless --again is given. The first two need what `make
 virtual-linux` builds, `linux-2.6` what nsc/README.md says.
 """
 
@@ -115,7 +115,7 @@ def fill(
 def main() -> int:
     """Fill in what is missing."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", choices=["linux", "linux-2.6"])
+    parser.add_argument("file", choices=["linux", "linux-6.12", "linux-2.6"])
     parser.add_argument("--again", action="store_true", help="also rows that have a difference")
     parser.add_argument("--driver", type=Path, help="NSC's, built")
     parser.add_argument("--library", action="append", default=[], metavar="VERSION=PATH")
@@ -126,7 +126,7 @@ def main() -> int:
         version: Path(where)
         for version, _, where in (word.partition("=") for word in options.library)
     }
-    if options.file == "linux":
+    if options.file != "linux-2.6":
         kernel: Kernel = in_linux
         rows = document["results"]["rows"]
     elif options.driver is None or not libraries:

@@ -26,10 +26,10 @@ from peers import HERE, KEPT, debian_version
 from reasons import GROUPS
 
 from forebay import _engine
+from forebay.lab.virtual import kernel
 
 ROOT = HERE.resolve().parents[1]
 DOCS = ROOT / "docs" / "validation"
-BUILT = ROOT / "target" / "virtual-linux" / "built.json"
 KERNELS = ("2.6.18", "2.6.26")
 
 
@@ -75,10 +75,11 @@ def ns3() -> str | None:
     return debian_version("libns3-dev") if header.exists() and shutil.which("g++") else None
 
 
-def built() -> str | None:
+def built(version: str = kernel.USUAL) -> str | None:
     """What Linux in virtual time was built of."""
     tools = all(shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin") for name in ("tc", "ip"))
-    return digest(BUILT) if BUILT.exists() and tools else None
+    marks = kernel.places(version)[0] / "built.json"
+    return digest(marks) if marks.exists() and tools else None
 
 
 @dataclass(frozen=True)
@@ -126,8 +127,14 @@ class Cradle:
 def referees(cradle: Cradle | None, ns318: Path | None) -> list[Referee]:
     """All of them."""
     linux = "apt-get install linux-source-6.1 gcc make flex bison bc xz-utils util-linux iproute2"
+    second = linux.replace("6.1", "6.12")
     return [
         Referee("Linux 6.1 in virtual time", f"{linux}; make virtual-linux", built),
+        Referee(
+            "Linux 6.12 in virtual time",
+            f"{second}; make virtual-linux KERNEL=6.12",
+            lambda: built("6.12"),
+        ),
         Referee(
             "the kernel's queue disciplines (tc)",
             f"{linux} cargo; make virtual-linux",
@@ -178,6 +185,15 @@ def comparisons(
             then=["differences.py", "linux"],
         ),
         Comparison(
+            'preset "linux-6.12" beside Linux',
+            "linux/preset.py",
+            ["Linux 6.12 in virtual time"],
+            "linux-6.12.json",
+            ["--kernel", "6.12"],
+            again=["--keep-linux"],
+            then=["differences.py", "linux-6.12"],
+        ),
+        Comparison(
             "WRED beside ns-2's diffserv module",
             "dsred.py",
             ["ns-2"],
@@ -210,9 +226,9 @@ class Stamps:
         self.path = path
         self.known: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
 
-    def write(self, script: str, stamp: dict[str, str]) -> None:
+    def write(self, output: str, stamp: dict[str, str]) -> None:
         """Keeps one."""
-        self.known[script] = stamp
+        self.known[output] = stamp
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text(json.dumps(self.known, indent=1) + "\n", "utf-8")
 
@@ -259,7 +275,7 @@ def run(every: Iterable[Referee], asked: Sequence[Comparison], stamps: Stamps) -
     ]
     for number, each in enumerate(possible, 1):
         head = f"== {number} of {len(possible)}: {each.title} ({', '.join(each.asks)})"
-        before, now = stamps.known.get(each.script, {}), stamp(each, here)
+        before, now = stamps.known.get(each.output, {}), stamp(each, here)
         if before == now:
             print(f"{head}: kept, nothing has changed", flush=True)
             continue
@@ -267,7 +283,7 @@ def run(every: Iterable[Referee], asked: Sequence[Comparison], stamps: Stamps) -
         start = time.monotonic()
         if ask(each, before, now):
             # The inputs as they were when it began.
-            stamps.write(each.script, {**now, "output": digest(DOCS / each.output)})
+            stamps.write(each.output, {**now, "output": digest(DOCS / each.output)})
             print(f"== {time.monotonic() - start:.0f} s", flush=True)
         else:
             failed.append(each.title)

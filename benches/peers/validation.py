@@ -1,7 +1,7 @@
 """The page `docs/validation.md`: `python benches/peers/validation.py docs/validation PAGE`.
 
-It is put together from results in `docs/validation/*.json`. The page in the tree leaves out long
-tables; `tools/results_pages.py` writes the whole one for the site.
+It is put together from results in `docs/validation/*.json`. The page in the tree has the opening,
+and what each comparison is; `tools/results_pages.py` writes the whole one for the site.
 
 Each of these files is one section, whoever wrote it:
 
@@ -21,7 +21,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +38,7 @@ HEAD = """\
 How far can you trust forebay's results? The first section gives the answer in two minutes. The
 others have every comparison."""
 
+SITE = "The sections are short here. On the site (`make site`) they have all their tables."
 MADE = """\
 ## How this page is made
 
@@ -47,41 +47,44 @@ are possible on your machine, names the programs that are missing, and writes th
 versions and seeds give equal figures on any machine, except for times."""
 
 
-LONG = 12
-"""Rows of a table that the page in the tree leaves out, but in the opening."""
-
-
-def assemble(documents: Mapping[str, Mapping[str, Any]], most: float = inf) -> str:
+def assemble(documents: Mapping[str, Mapping[str, Any]], *, whole: bool = True) -> str:
     """The page in Markdown.
 
     Args:
         documents: by the names of their files without `.json`.
-        most: rows of a table that is shown after the opening.
+        whole: also has what each comparison found in detail.
     """
     sections = [opening.section(documents)]
     sections += [_with_missed(name, documents) for name in documents]
     sections.sort(key=lambda each: (each["order"], each["section"]))
     first, *others = (
-        Section(each["section"], list(_blocks(each, most if each["order"] else inf)))
+        Section(each["section"], list((_blocks if whole or not each["order"] else _brief)(each)))
         for each in sections
     )
     links = Bullets([_link(each.title) for each in others])
-    blocks = [Text(HEAD), first, Section("All comparisons", [links]), *others, Text(MADE)]
+    known: list[Block] = [links] if whole else [Text(SITE), links]
+    blocks = [Text(HEAD), first, Section("All comparisons", known), *others, Text(MADE)]
     return f"{markdown.render(blocks)}\n"
 
 
-def _blocks(section: Mapping[str, Any], most: float) -> Iterator[Block]:
+def _command(section: Mapping[str, Any]) -> Iterator[Block]:
     if "command" in section:
         known = f"forebay {section['version']}; " if "version" in section else ""
         yield Text(f"{known}`{section['command']}`.")
+
+
+def _brief(section: Mapping[str, Any]) -> Iterator[Block]:
+    yield from _command(section)
+    yield from map(Text, section["text"][: 1 + section.get("counted", 0)])
+
+
+def _blocks(section: Mapping[str, Any]) -> Iterator[Block]:
+    yield from _command(section)
     yield from map(Text, section["text"])
     for each in section["tables"]:
         if each["heading"]:
             yield Heading(each["heading"])
         yield Text(each["text"])
-        if len(each["rows"]) > most:
-            yield Text(f"(A table of {len(each['rows'])} rows, which the site shows: `make site`.)")
-            continue
         yield Table(each["columns"], [[cell(value, 5) for value in row] for row in each["rows"]])
 
 
@@ -91,18 +94,27 @@ def _link(heading: str) -> str:
 
 
 def _with_missed(name: str, documents: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """A section, and before its tables the rows of it that miss the goal."""
+    """A section, how many of its rows are within the goal, and those that are not."""
     document = documents[name]
     rows = list(beside.READERS[name](documents)) if name in beside.READERS else []
-    section = opening.old_linux(document, rows) if name == "linux-2.6" else document
+    section = opening.old_linux(rows) if name == "linux-2.6" else document
     # With rules of their own, ns-2 and ns-3 have reasons in place of decisions.
-    table = None if name == "peers" else opening.missed(rows)
-    return section if table is None else {**section, "tables": [table, *section["tables"]]}
+    if not rows or name == "peers":
+        return section
+    good = sum(not row.missed for row in rows)
+    count = f"{good} of {len(rows)} rows are within [the goal](#in-two-minutes)."
+    table = opening.missed(rows)
+    return {
+        **section,
+        "counted": 1,
+        "text": [count, *section["text"]],
+        "tables": [*([] if table is None else [table]), *section["tables"]],
+    }
 
 
 def write(folder: Path, page: Path) -> None:
-    """Assemble the sections in `folder` into `page`, without long tables."""
-    _disk.write(page, assemble(read(folder), LONG))
+    """Assemble the short page of the sections in `folder`."""
+    _disk.write(page, assemble(read(folder), whole=False))
 
 
 def read(folder: Path) -> dict[str, dict[str, Any]]:

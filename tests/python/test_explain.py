@@ -70,7 +70,7 @@ def test_the_networks_of_the_confirmed_advice_can_be_run() -> None:
 def test_the_bench_of_the_advice_needs_a_kernel_before_it_begins(tmp_path: Path) -> None:
     program = (
         "import sys, runpy; from pathlib import Path; from forebay.lab.virtual import kernel; "
-        f"kernel.places = lambda: [Path({str(tmp_path)!r})]; kernel.RUNNERS = {{}}; "
+        f"kernel.places = lambda _version: [Path({str(tmp_path)!r})]; kernel.RUNNERS = {{}}; "
         f"runpy.run_path({str(ROOT / 'benches' / 'advice.py')!r}, run_name='__main__')"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -20,6 +20,7 @@ from kept import Kept
 from referees import Comparison, Referee, Stamps
 
 from forebay import _engine
+from forebay.lab.virtual import kernel
 
 SCRIPT = """\
 import json, pathlib, sys
@@ -141,11 +142,19 @@ def test_every_referee_has_a_version_or_a_remedy(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
-    monkeypatch.setattr(referees, "BUILT", tmp_path / "built.json")
+    monkeypatch.setattr(kernel, "places", lambda _version="6.1": [tmp_path / "none"])
     monkeypatch.setattr(sys, "argv", ["referees.py", "--list", "--nsc", str(tmp_path)])
     assert referees.main() == 0
     said = capsys.readouterr().out.splitlines()
-    wanted = ["make virtual-linux", "iproute2", "NSC=FOLDER", "ns2", "libns3-dev", "NS318=PROGRAM"]
+    wanted = [
+        "make virtual-linux",
+        "KERNEL=6.12",
+        "iproute2",
+        "NSC=FOLDER",
+        "ns2",
+        "libns3-dev",
+        "NS318=PROGRAM",
+    ]
     assert len(said) == len(wanted)
     for line, word in zip(said, wanted, strict=True):
         assert word in line and ": here" not in line

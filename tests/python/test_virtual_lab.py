@@ -21,8 +21,10 @@ from typing import NamedTuple
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 from forebay import Result, Scenario, lab, run
+from forebay._cli import app
 from forebay._scenario import load
 from forebay.lab.errors import LabError
 from forebay.lab.virtual import kernel, machine
@@ -263,10 +265,34 @@ def test_a_build_says_a_line_a_step_and_at_each_tenth_of_a_long_one() -> None:
     ]
 
 
+def test_a_kernel_that_there_is_not_is_refused() -> None:
+    words = ["lab", "examples/lab.toml", "--virtual", "--kernel", "6.13"]
+    found = CliRunner().invoke(app, words)
+    assert isinstance(found.exception, ValueError)
+    assert "there are 6.1 and 6.12" in str(found.exception)
+    assert "linux-source-6.12" in kernel.intent("6.12")
+    with pytest.raises(LabError, match=r"there are 6.1, 6.12"):
+        kernel.build(Path("nowhere"), version="6.13")
+
+
+def test_kernels_are_told_from_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "places", lambda _version="6.1": [tmp_path])
+    monkeypatch.setattr(kernel, "RUNNERS", {})
+    marks = {"version": "6.12.117-1", **kernel.digests()}
+    (tmp_path / "built.json").write_text(json.dumps(marks))
+    assert kernel.find(version="6.12") is not None
+    assert kernel.find() is None and kernel.find(tmp_path) is not None
+    with pytest.raises(LabError, match=r"`make virtual-linux`"):
+        kernel.found()
+    (tmp_path / "built.json").write_text(json.dumps({**marks, "inputs": ""}))
+    with pytest.raises(LabError, match=r"--kernel 6.12` builds one, or `make virtual-linux KERNEL"):
+        kernel.found("6.12")
+
+
 def test_a_machine_without_a_kernel_is_told_how_to_get_one(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(kernel, "places", lambda: [tmp_path])
+    monkeypatch.setattr(kernel, "places", lambda _version: [tmp_path])
     monkeypatch.setattr(kernel, "RUNNERS", {})
     with pytest.raises(LabError, match="make virtual-linux"):
         kernel.found()

@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import beside
 import differences
 import disciplines
 import draws
@@ -48,11 +49,11 @@ def words(queue: dict[str, Any]) -> list[str]:
     return [" ".join(each) for each in qdisc.commands(disciplines.whole(queue), LINK)]
 
 
-def built() -> None:
+def built(version: str = kernel.USUAL) -> None:
     try:
-        referee.versions()
+        referee.versions(version)
     except referee.Missing as why:
-        if os.environ.get("FOREBAY_CI") and any(each.exists() for each in kernel.places()):
+        if os.environ.get("FOREBAY_CI") and any(each.exists() for each in kernel.places(version)):
             raise
         pytest.skip(str(why))
 
@@ -121,19 +122,96 @@ def test_what_the_kernel_has_not_is_refused(queue: dict[str, Any], message: str)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"tcp": {"preset": "rfc"}}, 'preset "linux" has'),
+        ({"tcp": {"preset": "rfc"}}, "the referee has linux-6.1, linux-6.12"),
+        ({"tcp": {"preset": "linux", "min_rto": "1s"}}, 'preset "linux-6.1" has'),
         ({"tcp": {"preset": "linux", "congestion": "ledbat"}}, "no 'ledbat'"),
         ({"tcp": {"preset": "linux", "stack": {"so_sndbuf": "1MB"}}}, "so_sndbuf"),
         ({"tcp": {"preset": "linux", "stack": {"tick": "1ms"}}}, r"tcp\.stack"),
         ({"traffic": {"kind": "web"}}, r"traffic\[0\].kind"),
         ({"traffic": {"stop": "2s"}}, "stop"),
-        ({"link": {"loss": 0.1}}, "dumbbell.loss"),
+        ({"link": {"loss": {"steps": [["0s", 0.1], ["1s", 0.2]]}}}, "dumbbell.loss"),
+        ({"link": {"delay": {"steps": [["0s", "5ms"], ["1s", "9ms"]]}}}, "delays are constant"),
+        ({"tcp": {"preset": "linux-2.6.26", "congestion": "cubic"}}, "linux-6.12"),
+        ({"traffic": {"kind": "files", "size": "9KB"}}, r"traffic\[0\].arrivals"),
         ({"link": {"reverse": {"queue": {"kind": "fifo"}}}}, "reverse.queue"),
     ],
 )
 def test_what_the_guest_has_not_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(qdisc.Refused, match=message):
         scenario.dumbbell(tree(**changes))
+
+
+def test_files_become_transfers_at_their_times() -> None:
+    files = {"kind": "files", "size": "50KB", "arrivals": "fixed", "interval": "1500ms"}
+    given = scenario.dumbbell(tree(traffic={**files, "flows": 1, "start": "200ms"}))
+    # The first one comes an interval after the start, and none after the end.
+    assert [(each.start, each.size) for each in given.senders] == [
+        (1_700_000_000, 50_000),
+        (3_200_000_000, 50_000),
+    ]
+    assert [each.flow.number for each in given.senders] == [0, 1]
+
+
+def test_what_is_at_the_link_becomes_the_drivers_parameters() -> None:
+    steps = {"steps": [["0s", "10Mbit"], ["2s", "4Mbit"], ["3s", "10Mbit"]]}
+    link = {"rate": steps, "loss": 0.25, "police": {"rate": "8Mbit", "burst": "30KB"}}
+    link["reverse"] = {"rate": "10Mbit"}
+    given = scenario.dumbbell(tree(link=link))
+    found = [each.removeprefix("forebay_link.") for each in referee.parameters(given, 0)]
+    for wanted in (
+        "rate=10000000",
+        "loss=1073741824",
+        "police_rate=8000000",
+        "police_burst=30000",
+        "step_times=2000000000,3000000000",
+        "step_rates=4000000,10000000",
+    ):
+        assert wanted in found
+    plain = referee.parameters(scenario.dumbbell(tree()), 0)
+    assert not any("police" in each or "step" in each for each in plain)
+
+
+def test_a_link_is_used_by_what_it_could_send() -> None:
+    # Two packets of 1000 bytes: at 8 Mbit/s 1 ms each, at 4 Mbit/s 2 ms.
+    departures = np.zeros(2, records.RECORD)
+    departures["size"], departures["time"] = 1000, [0, 1_500_000]
+    empty = np.zeros(0, np.int64)
+    seen = records.Passage(empty, empty, empty.astype(bool), departures[:0], departures)
+    assert records.used(seen, 0, 4_000_000, [(0, 8_000_000)], 0) == pytest.approx(0.5)
+    # The link could send 2 kB in the first 2 ms, then 1 kB; the second packet ends at 3 ms.
+    steps = [(0, 8_000_000), (2_000_000, 4_000_000)]
+    assert records.used(seen, 0, 4_000_000, steps, 0) == pytest.approx(2 / 3)
+    assert records.used(seen, 0, 2_000_000, steps, 0) == pytest.approx(1.5 / 2)
+
+
+@pytest.mark.parametrize("version", kernel.VERSIONS)
+def test_the_link_polices_loses_and_changes_its_rate(version: str) -> None:
+    built(version)
+    steps = {"steps": [["0s", "10Mbit"], ["2s", "5Mbit"]]}
+    host = {"tcp": {"preset": f"linux-{version}"}}
+    slow, seen = referee.run(tree(link={"rate": steps, "reverse": {"rate": "10Mbit"}}, **host))
+    gone = records.passage(seen)
+    late = (gone.left > 2_100_000_000).nonzero()[0]
+    gaps = np.diff(np.sort(gone.left[late]))
+    # 1500 bytes at 5 Mbit/s.
+    assert int(np.median(gaps)) == 2_400_000 and slow.utilization > 0.9
+    policed, _ = referee.run(tree(link={"police": {"rate": "4Mbit", "burst": "10KB"}}, **host))
+    assert 0.2 < policed.utilization < 0.42
+    lossy, _ = referee.run(tree(link={"loss": 0.3}, **host))
+    # Nothing is dropped at the queue of a sender that hardly gets through.
+    assert lossy.utilization < 0.2 and lossy.loss == 0
+
+
+@pytest.mark.parametrize("version", kernel.VERSIONS)
+def test_a_short_transfer_ends(version: str) -> None:
+    built(version)
+    files = {"kind": "files", "size": "50KB", "arrivals": "fixed", "interval": "2s"}
+    whole = tree(tcp={"preset": f"linux-{version}"})
+    whole["traffic"].append(files)
+    _, seen = referee.run(whole)
+    last = seen[(seen["flags"] & 1 == 1) & (seen["point"] == records.QUEUE_OUT)]
+    # The third flow, whose 50 000 bytes end with a part of a segment.
+    assert set(last["flow"]) == {2} and set(last["payload"]) == {50_000 % 1448}
 
 
 def test_the_integral_is_read_between_events() -> None:
@@ -171,11 +249,12 @@ def test_the_laws_of_codel_first_drop() -> None:
         assert left[gone[2] + 1] - left[gone[1] + 1] == pytest.approx(100e6 / root, abs=1.1e6)
 
 
-def test_what_a_build_lacks_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("version", kernel.VERSIONS)
+def test_what_a_build_lacks_is_named_at_once(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "BUILDERS", {"no-such-program": "flex"})
-    monkeypatch.setattr(kernel, "ARCHIVE", Path("/no/such/archive"))
-    with pytest.raises(LabError, match=r"apt-get install .* flex linux-source-6.1"):
-        kernel.check_machine()
+    monkeypatch.setattr(kernel, "archive", lambda _: Path("/no/such/archive"))
+    with pytest.raises(LabError, match=rf"apt-get install .* flex linux-source-{version}$"):
+        kernel.check_machine(version)
 
 
 def test_red_draws_the_gaps_of_its_source_and_of_linux() -> None:
@@ -191,16 +270,22 @@ def test_red_draws_the_gaps_of_its_source_and_of_linux() -> None:
 
 
 def test_rows_that_miss_what_is_wanted_are_found() -> None:
-    figures = {"queue": [20.0], "utilization": [1.0], "loss": [0.1]}
+    figures = {"queue": [20.0], "utilization": [1.0], "loss": [0.1], "marks": [0.1]}
+    case = {"queue": "tail drop", "control": "cubic", "round_trip": 5, "offload": False}
     row = {
-        "case": {"flows": 4, "round_trip": 5},
+        "case": case | {"flows": 4},
+        "scenario": {"dumbbell": {"rate": "10Mbit"}},
         "linux": figures,
-        "forebay": {"queue": [20.5], "utilization": [0.994], "loss": [0.106]},
+        "forebay": {"queue": [20.5], "utilization": [0.994], "loss": [0.106], "marks": [0.106]},
     }
-    assert preset.misses(row) == ["utilization", "loss"]
+    assert beside.linux_row(row, "").missed == ["utilization", "loss", "marks"]
     # (4.2 + 20) / 1 segments are more than ten.
-    row["case"] = {"flows": 1, "round_trip": 5}
-    assert preset.misses(row) == ["queue", "utilization", "loss"]
+    row["case"] = case | {"flows": 1}
+    assert beside.linux_row(row, "").missed == ["queue", "utilization", "loss", "marks"]
+    # A link of 7 Mbit/s in the mean, and packets of 9000 bytes: (0.5 + 20) / 4.
+    row["case"] = case | {"flows": 4, "mtu": 9000}
+    row["scenario"] = {"dumbbell": {"rate": preset.LINKS["rate steps"]["rate"]}}
+    assert beside.linux_row(row, "").window == pytest.approx((7e6 * 0.005 / 8 / 9000 + 20) / 4)
 
 
 @pytest.mark.parametrize("queue", [disciplines.DRAWING[0], disciplines.DRAWING[3]])
@@ -219,11 +304,11 @@ def test_what_linux_draws_is_what_its_rules_say(queue: dict[str, Any]) -> None:
 def test_what_is_known_of_linux_is_kept_while_it_is_the_same(tmp_path: Path) -> None:
     case, figures = preset.CASES[0], {"queue": [1.0], "utilization": [1.0], "loss": [0.1]}
     row = {"case": vars(case), "scenario": case.scenario(0), "linux": figures, "forebay": figures}
-    document = preset.section({"linux": "6.1.1", "seeds": 1, "rows": [row]})
+    document = preset.section({"kernel": "6.1", "linux": "6.1.1", "rows": [row]})
     path = tmp_path / "linux.json"
     path.write_text(json.dumps(document))
-    assert preset.known(path, "6.1.1", 1) == {json.dumps(case.scenario(0)): figures}
-    assert preset.known(path, "6.1.2", 1) == preset.known(path, "6.1.1", 2) == {}
+    assert preset.rows_of(path, "6.1.1") == {json.dumps(case.scenario(0)): row}
+    assert preset.rows_of(path, "6.1.2") == {}
     assert document["tables"][0]["rows"][0][3:] == ["1 / 1", "1 / 1", "10 / 10"]
 
 

@@ -1,11 +1,16 @@
-"""`preset = "linux"` beside Linux 6.1 itself; writes docs/validation/linux.json.
+"""The presets `linux-6.1` and `linux-6.12` beside these kernels.
 
-Usage: python benches/peers/linux/preset.py [--seeds 3] [--jobs 2] [--only QUEUE] [--keep-linux]
+Usage: python benches/peers/linux/preset.py [--kernel 6.12] [--jobs 2] [--only QUEUE] [--keep-linux]
                                             [--output FILE]
 
-With --only, which may be repeated, rows of other queues stay as they are. With --keep-linux, what
-the file has of Linux is not measured again, if kernel, seeds and scenario are the same: forebay's
-side alone is a minute's work. Needs what `make virtual-linux` builds.
+With --only, which may be repeated, rows of other queues and links stay as they are. With
+--keep-linux, what the file has of Linux is not measured again, if kernel and scenario are the same:
+forebay's side alone is a minute's work. The file is written after each row, so that a run that was
+stopped goes on with --keep-linux. Writes docs/validation/linux.json or linux-6.12.json. Needs
+what `make virtual-linux` builds.
+
+A row has three seeds. It has ten where they leave open whether it is within the goal, and where
+drops are drawn or few.
 """
 
 from __future__ import annotations
@@ -17,12 +22,17 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from referee import Missing, run, versions
 
 import forebay
 from forebay import _engine, _written
+from forebay.lab.virtual.kernel import USUAL, VERSIONS
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import beside
 
 FLOWS = (1, 2, 4, 16, 64)
 ROUND_TRIPS = (2, 5, 20, 50)
@@ -85,9 +95,23 @@ QUEUES: dict[str, dict[str, Any]] = {
         "ecn": True,
     },
 }
+LINKS: dict[str, dict[str, Any]] = {
+    "policer": {"police": {"rate": "8Mbit", "burst": "30KB"}},
+    "rate steps": {
+        "rate": {"steps": [[f"{10 * at}s", "4Mbit" if at % 2 else "10Mbit"] for at in range(7)]},
+        "reverse": {"rate": "10Mbit"},
+    },
+    "wire loss": {"loss": 0.005},
+}
+"""What else than a queue may be at the link."""
+FILES = {"kind": "files", "size": "60KB", "arrivals": "fixed", "interval": "2s", "flows": 2}
+"""Short transfers beside the bulk: two every two seconds."""
+KINDS = (*QUEUES, *LINKS)
+MIXES = ("cubic + bbr", "cubic + new-reno", "new-reno + bbr")
 RATE = 10_000_000
 ACCESS_MS = 0.1
-QUANTITIES = ("queue", "utilization", "loss", "marks")
+QUANTITIES = (*beside.QUANTITIES, "marks")
+SEEDS, MANY = 3, 10
 
 Figures = dict[str, list[float]]
 """Each quantity, a value a seed."""
@@ -104,6 +128,11 @@ class Case:
     """ms, without queue and transmission."""
     offload: bool = False
     """Segments leave in buffers (GSO), as in ordinary hosts."""
+    link: str = ""
+    """What is at the link beside the queue (`LINKS`)."""
+    short: bool = False
+    """Whether short transfers run beside the others."""
+    mtu: int = 1500
 
     @property
     def ecn(self) -> dict[str, bool]:
@@ -115,19 +144,35 @@ class Case:
         """What is compared."""
         return QUANTITIES if self.ecn else QUANTITIES[:-1]
 
-    def scenario(self, seed: int) -> dict[str, Any]:
+    @property
+    def is_plain(self) -> bool:
+        """Whether only flows of one kind, of usual packets, meet at the queue."""
+        return not (self.link or self.short or self.mtu != 1500 or " + " in self.control)
+
+    @property
+    def controls(self) -> list[str]:
+        """Those of its flows, which have equal shares of them."""
+        return self.control.split(" + ")
+
+    def scenario(self, seed: int, preset: str = "linux") -> dict[str, Any]:
         """The scenario, the same for both."""
         delay = round((self.round_trip / 2 - 2 * ACCESS_MS) * 1000)
         link = {"rate": f"{RATE}bit", "delay": f"{delay}us", "queue": QUEUES[self.queue]}
-        bulk = {"name": "bulk", "kind": "bulk", "flows": self.flows, "start": ["0s", "5s"]}
         host = {} if self.offload else {"stack": {"gso_max_segs": 1}}
+        mtu = {} if self.mtu == 1500 else {"mtu": f"{self.mtu}B"}
+        first, *others = self.controls
+        bulk = {"kind": "bulk", "flows": self.flows // len(self.controls), "start": ["0s", "5s"]}
+        traffic = [{"name": "bulk", **bulk}]
+        traffic += [{"name": each, **bulk, "tcp": {"congestion": each}} for each in others]
+        if self.short:
+            traffic.append({"name": "short", **FILES, "start": ["0s", "2s"]})
         return {
-            "duration": "110s",
+            "duration": "110s" if self.is_plain else "70s",
             "warmup": "10s",
             "seed": seed,
-            "tcp": {"preset": "linux", "congestion": self.control} | self.ecn | host,
-            "dumbbell": link,
-            "traffic": [bulk],
+            "tcp": {"preset": preset, "congestion": first} | self.ecn | mtu | host,
+            "dumbbell": link | mtu | LINKS.get(self.link, {}),
+            "traffic": traffic,
         }
 
 
@@ -171,19 +216,65 @@ CASES = [
         Case("step", "dctcp", flows, round_trip, offload=True)
         for flows, round_trip in MARKED_POINTS
     ),
+    *(
+        case
+        for offload in (False, True)
+        for case in (
+            *(Case("tail drop", mix, 4, 20, offload) for mix in MIXES),
+            *(
+                Case("tail drop", control, 4, 20, offload, link)
+                for link in LINKS
+                for control in ("cubic", "bbr")
+            ),
+            *(
+                Case("tail drop", control, 2, 20, offload, short=True)
+                for control in ("cubic", "bbr")
+            ),
+            *(
+                Case("tail drop", control, 4, 20, offload, mtu=mtu)
+                for mtu in (576, 9000)
+                for control in ("cubic", "bbr")
+            ),
+        )
+    ),
 ]
+SECOND = [
+    *(
+        Case("tail drop", control, flows, round_trip, offload)
+        for offload in (False, True)
+        for control in (*CONTROLS, "bbr")
+        for flows, round_trip in ((1, 50), (4, 20), (16, 20))
+    ),
+    *(
+        Case(queue, "cubic", 16, 20, offload)
+        for offload in (False, True)
+        for queue in ("CoDel", "RED")
+    ),
+    *(
+        Case("step", "dctcp", flows, round_trip, offload)
+        for offload in (False, True)
+        for flows, round_trip in MARKED_POINTS[:3]
+    ),
+    *(
+        case
+        for case in CASES
+        if case.offload and not case.is_plain and case.control in ("cubic", *MIXES)
+    ),
+]
+"""The rows of the second kernel: some of each kind."""
 
 
-def linux(case: Case, seeds: Sequence[int]) -> Figures:
+def linux(scenario: Mapping[str, Any], names: Sequence[str], seeds: Sequence[int]) -> Figures:
     """What Linux gives."""
-    found = [run(case.scenario(seed))[0] for seed in seeds]
-    return {name: [getattr(each, name) for each in found] for name in case.quantities}
+    found = [run(scenario, seed=seed)[0] for seed in seeds]
+    return {name: [getattr(each, name) for each in found] for name in names}
 
 
-def ours(case: Case, seeds: Sequence[int]) -> Figures:
+def ours(scenario: Mapping[str, Any], names: Sequence[str], seeds: Sequence[int]) -> Figures:
     """What forebay gives."""
     found = [
-        json.loads(_engine.run(json.dumps(case.scenario(seed)), ".").summary) for seed in seeds
+        json.loads(_engine.run(json.dumps({**scenario, "seed": seed}), ".").summary)
+        for seed in seeds
     ]
     queues = [each["queues"]["bottleneck"] for each in found]
     figures = {
@@ -192,7 +283,7 @@ def ours(case: Case, seeds: Sequence[int]) -> Figures:
         "loss": [each["loss"] for each in queues],
         "marks": [each["marked"] / each["offered"] for each in queues],
     }
-    return {name: figures[name] for name in case.quantities}
+    return {name: figures[name] for name in names}
 
 
 def mean(values: Sequence[float]) -> float:
@@ -200,70 +291,74 @@ def mean(values: Sequence[float]) -> float:
     return float(sum(values)) / len(values)
 
 
-def window(row: Mapping[str, Any]) -> float:
-    """Segments of a flow in flight, with Linux's queue."""
-    case = row["case"]
-    in_flight = RATE * case["round_trip"] / 1000 / 8 / 1500
-    return float(in_flight + mean(row["linux"]["queue"])) / int(case["flows"])
+def title(version: str) -> str:
+    """The heading of a kernel's section."""
+    return "Beside Linux itself" if version == USUAL else f"Beside Linux {version}"
 
 
-def misses(row: Mapping[str, Any]) -> list[str]:
-    """Quantities that are further apart than wanted."""
-    share = 0.02 if window(row) > 10 else None
-    allowed = {"queue": share or 0.03, "loss": share or 0.05, "marks": share or 0.05}
-    missed = []
-    for name in row["linux"]:
-        theirs, own = mean(row["linux"][name]), mean(row["forebay"][name])
-        most = 0.005 if name == "utilization" else allowed[name] * theirs
-        if abs(own - theirs) > most:
-            missed.append(name)
-    return missed
+def about(version: str, made: str) -> list[str]:
+    """What was run."""
+    if version != USUAL:
+        return [
+            f'The same with `preset = "linux-{version}"` and Linux {made} '
+            f"(`make virtual-linux KERNEL={version}`), in fewer rows: "
+            "[what changed](linux-versions.md)."
+        ]
+    return [
+        f'`preset = "linux"` is compared with Linux {made} in virtual time: the kernel\'s TCP runs '
+        "in one process, and its clock stops while there is work to do (`make virtual-linux`; "
+        "`benches/peers/linux`). The scenarios are equal, to the nanosecond at which each flow "
+        "starts: 10 Mbit/s, 100 s after 10 s of warm-up (60 s where the link or the traffic is "
+        "special), no other delay than that of the round trip (including two access links of "
+        "1 Gbit/s and 0.1 ms on each way), queues in waiting packets. A row has "
+        f"{SEEDS} seeds. Where these leave open whether it is within the goal, and where the link "
+        f"or the traffic is special, it has {MANY}.",
+        "*Offload* are ordinary hosts, whose segments leave in buffers (GSO). In the other tables "
+        "they leave one by one (`gso_max_segs 1`). Values outside the goal are **bold**.",
+    ]
 
 
 def section(document: Mapping[str, Any]) -> dict[str, Any]:
     """The section of the validation page."""
-    rows = document["rows"]
-    apart = [row for row in rows if misses(row)]
+    version, rows = document["kernel"], document["rows"]
+    judged = [beside.linux_row(row, document["linux"]) for row in rows]
+    kinds = dict.fromkeys(_kind(row["case"]) for row in rows)
+    option = "" if version == USUAL else f" --kernel {version}"
     return {
-        "section": "Beside Linux itself",
-        "order": 2,
+        "section": title(version),
+        "order": 2 + list(VERSIONS).index(version) / 2,
         "version": forebay.__version__,
-        "command": "python benches/peers/linux/preset.py",
-        "text": [
-            f'`preset = "linux"` is compared with Linux {document["linux"]} in virtual time: the '
-            "kernel's TCP runs in one process, and its clock stops while there is work to do "
-            "(`make virtual-linux`; `benches/peers/linux`). The scenarios are equal, to the "
-            "nanosecond at which each flow starts: 10 Mbit/s, 100 s after 10 s of warm-up, "
-            f"{document['seeds']} seeds, no other delay than that of the round trip (including "
-            "two access links of 1 Gbit/s and 0.1 ms on each way), queues in waiting packets. "
-            "The first tables are of hosts whose segments leave one by one (`gso_max_segs 1`), "
-            "those called *offload* of ordinary hosts, whose segments leave in buffers (GSO).",
-            f"{len(rows) - len(apart)} of {len(rows)} rows are within the goal: mean queue within "
-            "3 %, utilization within half a point, loss and marks within 5 %, and if windows are "
-            "above ten segments queue, loss and marks within 2 %. In the other rows, values "
-            "outside the goal are **bold**.",
-        ],
+        "command": f"python benches/peers/linux/preset.py{option}",
+        "text": about(version, document["linux"]),
         "tables": [
-            table(name, found, offload)
-            for offload in (False, True)
-            for name in QUEUES
-            if (
-                found := [
-                    row
-                    for row in rows
-                    if (row["case"]["queue"], row["case"]["offload"]) == (name, offload)
-                ]
+            table(
+                kind,
+                [
+                    (row, found)
+                    for row, found in zip(rows, judged, strict=True)
+                    if _kind(row["case"]) == kind
+                ],
             )
+            for kind in sorted(kinds, key=lambda kind: ("offload" in kind, kind not in QUEUES))
         ],
         "results": document,
     }
 
 
-def table(queue: str, rows: Sequence[Mapping[str, Any]], offload: bool) -> dict[str, Any]:
-    """One queue's rows, with hosts of one kind."""
+def _kind(case: Mapping[str, Any]) -> str:
+    """The table of a row."""
+    special = case.get("link") or ("short beside bulk" if case.get("short") else "")
+    special = special or (f"packets of {case['mtu']} bytes" if "mtu" in case else "")
+    special = special or ("mixes of controls" if " + " in case["control"] else "")
+    return f"{special or case['queue']}{', offload' if case['offload'] else ''}"
+
+
+def table(kind: str, rows: Sequence[tuple[Mapping[str, Any], beside.Row]]) -> dict[str, Any]:
+    """The rows of one kind."""
     units = {"queue": "mean queue, packets", "utilization": "utilization", "loss": "loss, %"}
     units |= {"marks": "marked, %"}
-    quantities = tuple(rows[0]["linux"])
+    first = rows[0][0]
+    quantities = tuple(first["linux"])
     columns = [
         "TCP",
         "flows",
@@ -271,91 +366,101 @@ def table(queue: str, rows: Sequence[Mapping[str, Any]], offload: bool) -> dict[
         *(f"{units[name]}: forebay / Linux" for name in quantities),
     ]
     lines = []
-    for row in rows:
-        case, missed = row["case"], misses(row)
+    for row, found in rows:
+        case = row["case"]
         line: list[Any] = [case["control"], case["flows"], f"{case['round_trip']} ms"]
         for name in quantities:
             scale = 100 if name in ("loss", "marks") else 1
             own, theirs = (f"{mean(row[who][name]) * scale:.4g}" for who in ("forebay", "linux"))
-            line.append(f"**{own}** / {theirs}" if name in missed else f"{own} / {theirs}")
+            line.append(f"**{own}** / {theirs}" if name in found.missed else f"{own} / {theirs}")
         lines.append(line)
-    words = ", ".join(f"{key} {value}" for key, value in QUEUES[queue].items() if key != "kind")
+    link = first["scenario"]["dumbbell"]
+    queue = link["queue"]
+    words = ", ".join(f"{key} {value}" for key, value in queue.items() if key != "kind")
+    special = LINKS.get(first["case"].get("link", ""), {})
+    more = "".join(f" The link has `{name} = {value}`." for name, value in special.items())
+    if first["case"].get("short"):
+        more += f" Beside the bulk run `{FILES}`."
     return {
-        "heading": f"{queue}, offload" if offload else queue,
-        "text": f"`{QUEUES[queue]['kind']}`: {words}.",
+        "heading": kind,
+        "text": f"`{queue['kind']}`: {words}.{more}",
         "columns": columns,
         "rows": lines,
     }
 
 
-def known(path: Path, version: str, seeds: int) -> dict[str, Figures]:
-    """What the file has of Linux, by case."""
+def rows_of(path: Path, version: str) -> dict[str, Any]:
+    """The rows of the file, by scenario, if they were measured with that kernel."""
     if not path.exists():
         return {}
     document = json.loads(path.read_text("utf-8"))["results"]
-    if (document["linux"], document["seeds"]) != (version, seeds):
+    if document["linux"] != version:
         return {}
-    return {json.dumps(row["scenario"]): row["linux"] for row in document["rows"]}
+    return {json.dumps(row["scenario"]): row for row in document["rows"]}
 
 
-def rows_of(path: Path, version: str, seeds: int) -> dict[str, Any]:
-    """The rows of the file, by scenario."""
-    if not known(path, version, seeds):
-        return {}
-    rows = json.loads(path.read_text("utf-8"))["results"]["rows"]
-    return {json.dumps(row["scenario"]): row for row in rows}
+def measured(case: Case, version: str, made: str, before: Mapping[str, Any] | None) -> Any:
+    """A row. What `before` has of Linux is not measured again."""
+    scenario = case.scenario(0, "linux" if version == USUAL else f"linux-{version}")
+    known: Figures = {} if before is None else before["linux"]
+    plain = vars(Case("", "", 0, 0)) | {"offload": None}
+    told = {name: value for name, value in vars(case).items() if value != plain[name]}
+    row: dict[str, Any] = {"case": told, "scenario": scenario}
 
+    def of(count: int) -> bool:
+        seeds = range(1, count + 1)
+        have = len(known["queue"]) if known else 0
+        more = linux(scenario, case.quantities, seeds[have:])
+        for name in case.quantities:
+            known[name] = [*known.get(name, []), *more[name]]
+        row["linux"] = {name: known[name][:count] for name in case.quantities}
+        row["forebay"] = ours(scenario, case.quantities, seeds)
+        return beside.linux_row(row, made).is_noise
 
-def differences(path: Path) -> dict[str, Any]:
-    """The first decision that differs, by scenario, where the file has one."""
-    if not path.exists():
-        return {}
-    rows = json.loads(path.read_text("utf-8"))["results"]["rows"]
-    return {json.dumps(row["scenario"]): row.get("difference") for row in rows}
+    if not case.is_plain or of(SEEDS):
+        of(MANY)
+    if before and "difference" in before and beside.linux_row(row, made).missed:
+        row["difference"] = before["difference"]
+    return row
 
 
 def main() -> int:
     """Run both, write the section."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--kernel", choices=VERSIONS, default=USUAL)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep-linux", action="store_true")
-    parser.add_argument("--only", choices=QUEUES, action="append", help="may be repeated")
-    parser.add_argument("--output", type=Path, default=Path("docs/validation/linux.json"))
+    parser.add_argument("--only", choices=KINDS, action="append", help="may be repeated")
+    parser.add_argument("--output", type=Path)
     options = parser.parse_args()
+    version = options.kernel
     try:
-        version = versions()["version"]
+        made = versions(version)["version"]
     except Missing as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    seeds = range(1, options.seeds + 1)
-    kept = known(options.output, version, options.seeds) if options.keep_linux else {}
+    name = "linux" if version == USUAL else f"linux-{version}"
+    output = options.output or Path(f"docs/validation/{name}.json")
+    before = rows_of(output, made)
+    cases = CASES if version == USUAL else SECOND
 
-    def row(case: Case) -> dict[str, Any]:
-        scenario = case.scenario(0)
-        found = kept.get(json.dumps(scenario)) or linux(case, seeds)
+    rows = {case: before.get(json.dumps(case.scenario(0, name))) for case in cases}
+    writing = Lock()
+
+    def fill(case: Case) -> None:
+        known = rows[case] if options.keep_linux else None
+        found = measured(case, version, made, known)
         print(f"{case}", file=sys.stderr, flush=True)
-        return {
-            "case": vars(case),
-            "scenario": scenario,
-            "linux": found,
-            "forebay": ours(case, seeds),
-        }
+        with writing:
+            rows[case] = found
+            seen = [row for row in rows.values() if row is not None]
+            document = section({"kernel": version, "linux": made, "rows": seen})
+            output.write_text(_written.dump(document), "utf-8")
 
-    chosen = [case for case in CASES if case.queue in (options.only or QUEUES)]
+    output.parent.mkdir(parents=True, exist_ok=True)
+    chosen = (case for case in cases if (case.link or case.queue) in (options.only or KINDS))
     with ThreadPoolExecutor(options.jobs) as pool:
-        measured = dict(zip(chosen, pool.map(row, chosen), strict=True))
-    before = {} if options.only is None else rows_of(options.output, version, options.seeds)
-    known_rows = (measured.get(case) or before.get(json.dumps(case.scenario(0))) for case in CASES)
-    rows = [each for each in known_rows if each is not None]
-    seen = differences(options.output)
-    for each in rows:
-        difference = seen.get(json.dumps(each["scenario"]))
-        if difference and misses(each):
-            each["difference"] = difference
-    document = section({"linux": version, "seeds": options.seeds, "rows": rows})
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(_written.dump(document), "utf-8")
+        list(pool.map(fill, chosen))
     return 0
 
 

@@ -6,7 +6,7 @@ The layout of a record is that of `struct record` in forebay_link.c. README.md d
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,13 +123,27 @@ def _area(events: Records, at: int) -> int:
     return int(following["area"]) - int(following["length"]) * (int(following["time"]) - at)
 
 
-def busy(seen: Passage, start: int, end: int, rate: int, overhead: int) -> float:
-    """Share of the time from `start` to `end` in which the link transmitted."""
+def used(
+    seen: Passage, start: int, end: int, steps: Sequence[tuple[int, int]], overhead: int
+) -> float:
+    """Share that the link sent of what it could send from `start` to `end`.
+
+    Args:
+        seen: the packets.
+        start: ns.
+        end: ns.
+        steps: from when on (ns) which rate (bit/s) holds.
+        overhead: bytes added to each packet.
+    """
     begins = seen.departures["time"].astype(np.int64)
     bits = (seen.departures["size"].astype(np.int64) + overhead) * 8
-    ends = begins + bits * 1_000_000_000 // rate
-    spans = np.minimum(ends, end) - np.maximum(begins, start)
-    return float(np.maximum(spans, 0).sum()) / (end - start)
+    edges = np.array([*(at for at, _ in steps), end + 10**12], np.float64)
+    rates = np.array([rate for _, rate in steps], np.float64) / 1e9
+    sums = np.concatenate([[0.0], np.cumsum(np.diff(edges) * rates)])
+    first, last = np.interp([start, end], edges, sums)
+    before = np.interp(begins, edges, sums)
+    spans = np.minimum(before + bits, last) - np.maximum(before, first)
+    return float(np.maximum(spans, 0).sum() / (last - first))
 
 
 def first_departures(seen: Passage) -> npt.NDArray[np.bool_]:

@@ -1,4 +1,6 @@
-"""Runs a scenario in Linux 6.1 in virtual time; prints what the other peers' programs print.
+"""Runs a scenario in Linux in virtual time; prints what the other peers' programs print.
+
+The stack of the scenario says which version runs it.
 
 Usage: python benches/peers/linux/referee.py SCENARIO.toml [--seed N] [--control NAME]
            [--qdisc "cake besteffort"] [--traces FOLDER] [--trace-seconds 20] [--records FILE]
@@ -18,7 +20,7 @@ from typing import Any
 
 import qdisc
 import records
-from scenario import KERNEL_CONTROLS, Dumbbell, Hop, dumbbell, load
+from scenario import KERNEL_CONTROLS, Dumbbell, Hop, Link, dumbbell, load
 
 from forebay.lab.errors import LabError
 from forebay.lab.virtual import kernel, machine
@@ -63,14 +65,23 @@ class Found:
     """Time of the last record, ns: two runs of one seed have the same."""
 
 
-def versions() -> dict[str, str]:
+def versions(version: str = kernel.USUAL) -> dict[str, str]:
     """What was built, and of what.
 
     Raises:
         Missing: nothing was.
     """
+    return built(version).marks
+
+
+def built(version: str) -> kernel.Kernel:
+    """The kernel of that version.
+
+    Raises:
+        Missing: it is not built.
+    """
     try:
-        return kernel.found().marks
+        return kernel.found(version)
     except LabError as error:
         raise Missing(str(error)) from None
 
@@ -126,12 +137,18 @@ def hosts(run: Dumbbell) -> list[str]:
         # GRED reads the level where dsmark would have put it.
         codepoint = sender.flow.drop_precedence if levels else sender.dscp
         at, number, control = EPOCH + sender.start, sender.flow.number, sender.control
-        steps.append(f"send left {at} {number} {ports[control]} {control} {codepoint << 2}")
+        steps.append(
+            f"send left {at} {number} {ports[control]} {control} {codepoint << 2} {sender.size}"
+        )
     return steps
 
 
 def boot(
-    folder: Path, plan: Sequence[str], parameters: Iterable[str], seed: int
+    folder: Path,
+    plan: Sequence[str],
+    parameters: Iterable[str],
+    seed: int,
+    version: str = kernel.USUAL,
 ) -> tuple[records.Records, float]:
     """Carries out a plan in a new guest; its record, and the processor time in s.
 
@@ -141,7 +158,9 @@ def boot(
     words = [f"forebay_link.epoch={EPOCH}", *parameters]
     try:
         with machine.Guests() as guests:
-            cpu = machine.boot(guests, kernel.found(), folder, plan, seed=seed, parameters=words)
+            cpu = machine.boot(
+                guests, kernel.found(version), folder, plan, seed=seed, parameters=words
+            )
     except LabError as error:
         raise RuntimeError(str(error)) from None
     return records.read(folder / "records"), cpu
@@ -162,10 +181,10 @@ def run(
         qdisc.Refused: the scenario has what the guest has not.
         RuntimeError: the guest failed.
     """
-    versions()
     if seed is not None:
         tree = {**tree, "seed": seed}
     given = dumbbell(tree, control)
+    built(given.kernel)
     link = qdisc.Link(given.bottleneck.rate, given.mtu, [each.flow for each in given.senders])
     if own_qdisc is None:
         qdiscs = qdisc.commands(given.queue, link)
@@ -178,7 +197,8 @@ def run(
             *hosts(given),
             f"record {RESULTS}/records {until}",
         ]
-        seen, cpu = boot(folder, plan, parameters(given, round(trace * SECOND)), given.seed)
+        words = parameters(given, round(trace * SECOND))
+        seen, cpu = boot(folder, plan, words, given.seed, given.kernel)
     return measure(given, seen, cpu), seen
 
 
@@ -189,7 +209,26 @@ def parameters(given: Dumbbell, trace: int) -> list[str]:
         *hop_parameters("access_", given.access),
         *hop_parameters("reverse_", given.reverse),
         f"forebay_link.trace={trace}",
+        f"forebay_link.loss={round(given.link.loss * 2**32)}",
+        *police(given.link),
+        *steps(given.link),
     ]
+
+
+def police(link: Link) -> list[str]:
+    """A policer as the driver's parameters."""
+    if link.police is None:
+        return []
+    rate, burst = link.police
+    return [f"forebay_link.police_rate={rate}", f"forebay_link.police_burst={burst}"]
+
+
+def steps(link: Link) -> list[str]:
+    """Changes of the rate as the driver's parameters."""
+    if len(link.steps) == 1:
+        return []
+    times, rates = (",".join(map(str, each)) for each in zip(*link.steps[1:], strict=True))
+    return [f"forebay_link.step_times={times}", f"forebay_link.step_rates={rates}"]
 
 
 def measure(given: Dumbbell, seen: records.Records, cpu: float) -> Found:
@@ -201,10 +240,10 @@ def measure(given: Dumbbell, seen: records.Records, cpu: float) -> Found:
     sent = (passed.left >= start) & (passed.left < end)
     first = records.first_departures(passed)
     segments = int((first & sent).sum())
-    rate, overhead = given.bottleneck.rate, given.bottleneck.overhead
+    steps, overhead = given.link.steps, given.bottleneck.overhead
     return Found(
         queue=records.mean_length(seen, start, end),
-        utilization=records.busy(passed, start, end, rate, overhead),
+        utilization=records.used(passed, start, end, steps, overhead),
         loss=dropped / max(int(inside.sum()), 1),
         once=segments / max(int(sent.sum()), 1),
         segments=segments,

@@ -363,7 +363,7 @@ mod tests {
     fn what_is_written_reads_the_same() {
         let schema = presets::schema();
         let names = schema["oneOf"].as_array().unwrap();
-        assert_eq!(names.len(), 8);
+        assert_eq!(names.len(), 9);
         for name in names {
             assert!(name["description"].is_string(), "{name}");
             let config = Config::preset(name["const"].as_str().unwrap()).unwrap();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,7 +47,12 @@ if TYPE_CHECKING:
     help="Linux's congestion control.",
 )
 @click.option("--virtual", is_flag=True, help="Run in virtual time: reproducible, without root.")
-@path_option("--kernel", "FOLDER", "Folder of that kernel.", show_default="the user's cache")
+@click.option(
+    "--kernel",
+    metavar="VERSION",
+    default="6.1",
+    help="That kernel: 6.1 or 6.12, or the folder of one.",
+)
 @path_option("--pcap", "DIR", "With --virtual: write captures of hosts and links here.")
 @settings
 @seed
@@ -67,7 +73,7 @@ def command(
     replications: int,
     congestion: str | None,
     virtual: bool,
-    kernel: Path | None,
+    kernel: str,
     pcap: Path | None,
     set_: tuple[str, ...],
     seed: int | None,
@@ -148,15 +154,21 @@ def command(
         Terminal().print(side_by_side(found))
 
 
-def a_kernel(folder: Path | None, bar: Bar) -> Kernel:
-    """The kernel for virtual labs; built if there is none."""
-    from forebay.lab.virtual.kernel import BUILDS, build, by_tenths, cache, find
+def a_kernel(asked: str, bar: Bar) -> Kernel:
+    """The kernel for virtual labs, a version or a folder; built if there is none."""
+    from forebay.lab.virtual.kernel import USUAL, VERSIONS, build, by_tenths, cache, find, intent
 
-    into = folder or cache()
-    kernel = find(folder)
+    folder = None if asked in VERSIONS else Path(asked)
+    if folder and re.fullmatch(r"[\d.]+", asked) and not folder.exists():
+        versions = " and ".join(VERSIONS)
+        raise ValueError(f"--kernel: there is no {asked}; there are {versions}, or folders of them")
+    version = USUAL if folder else asked
+    kernel = find(folder, version=version)
     if kernel is None:
-        say(f"{BUILDS} In {into}.", err=True)
-        kernel = build(into, told=bar.say if bar.shown else by_tenths(partial(say, err=True)))
+        into = folder or cache(version)
+        say(f"{intent(version)} In {into}.", err=True)
+        told = bar.say if bar.shown else by_tenths(partial(say, err=True))
+        kernel = build(into, version=version, told=told)
     return kernel
 
 

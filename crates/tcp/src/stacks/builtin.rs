@@ -9,6 +9,7 @@ pub fn builtin() -> Registry<Stack> {
         .with::<own::Linux2_6_18>()
         .with::<own::Linux2_6_26>()
         .with::<own::Linux6_1>()
+        .with::<own::Linux6_12>()
         .with::<ns2::Ns2>()
         .with::<ns318::Ns318>()
         .with::<standard::Standard>()

@@ -72,7 +72,7 @@ impl Stack {
     /// The first window that its receivers offer, in bytes.
     pub(crate) fn first_window(&self, connection: &ConnectionParams) -> u64 {
         match self.built {
-            Host::Linux(Version::Linux6_1, _) => linux::first_window(connection),
+            Host::Linux(version, _) if !version.is_2_6() => linux::first_window(connection),
             _ => connection.receive_window.largest(),
         }
     }

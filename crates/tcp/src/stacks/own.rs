@@ -1,4 +1,4 @@
-//! The stacks with laws of their own form: the standards', and three versions of Linux.
+//! The stacks with laws of their own form: the standards', and four versions of Linux.
 
 use super::linux::{Linux26Params, LinuxParams, Version};
 use super::standard::{Standard, StandardParams};
@@ -21,6 +21,9 @@ impl Named for Standard {
         Ok(Host::Standard(params.clone()))
     }
 }
+
+/// Parameters that Linux of today lacks.
+const LACKS: &[&str] = &["accurate_ecn", "quick_acks"];
 
 /// A version as a part of the registry.
 macro_rules! version {
@@ -77,5 +80,13 @@ version!(
     "6.1",
     "Linux 6.1 (2022): RACK, tail loss probes, proportional rate reduction",
     None,
-    &["accurate_ecn", "quick_acks"]
+    LACKS
+);
+version!(
+    Linux6_12,
+    LinuxParams,
+    "6.12",
+    "Linux 6.12 (2024): as 6.1, with buffers that fill up and windows by measured memory",
+    None,
+    LACKS
 );

@@ -1,6 +1,6 @@
-"""The kernel of virtual labs: Linux 6.1 in user mode, found, or built from Debian's source package.
+"""The kernels of virtual labs: Linux in user mode, found, or built from Debian's source package.
 
-    python -m forebay.lab.virtual.kernel --into target/virtual-linux
+    python -m forebay.lab.virtual.kernel [--kernel 6.12] [--into FOLDER]
 
 Six minutes of processor time and, while it builds, 2 GB of disk; what is built is kept until a file
 in `linux/` changes. Needs no root.
@@ -24,8 +24,10 @@ from pathlib import Path
 
 from forebay.lab.errors import LabError
 
-PACKAGE = "linux-source-6.1"
-ARCHIVE = Path("/usr/src") / f"{PACKAGE}.tar.xz"
+VERSIONS = {"6.1": "6.1.192", "6.12": "6.12.117"}
+"""The kernels that there are, and the release of each that this file knows."""
+USUAL = "6.1"
+"""The kernel that is taken if none is asked for."""
 BUILDERS = {"gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc"}
 BUILDERS |= {"tar": "tar", "xz": "xz-utils"}
 """What a build calls, and the Debian package that has it."""
@@ -47,7 +49,7 @@ LEFT_OUT += ["drivers/media/*.[ch]", "drivers/staging/*.[ch]", "drivers/scsi/*.[
 LEFT_OUT += ["drivers/infiniband/*.[ch]", "drivers/net/ethernet/*.[ch]"]
 LEFT_OUT += ["drivers/net/wireless/*.[ch]", "arch/arm*/boot/dts/*.dts*", "arch/mips/*.[chS]"]
 
-EDITS = [
+EDITS = [  # a file, a pattern, what takes its place, and how often at most
     # The clock counts single nanoseconds, not 256 at a time.
     (
         "arch/um/include/linux/time-internal.h",
@@ -75,11 +77,24 @@ EDITS = [
 ]
 COMPILED = 575
 """Files that a build compiles."""
-BUILDS = (
-    f"Building the kernel of virtual labs from Debian's {PACKAGE}, once: about six minutes of "
-    "processor time, and 2 GB of disk until it is done."
-)
-"""What to say before a build."""
+
+
+def package(version: str) -> str:
+    """Debian's source package of a kernel."""
+    return f"linux-source-{version}"
+
+
+def archive(version: str) -> Path:
+    """The source that the package brings."""
+    return Path("/usr/src") / f"{package(version)}.tar.xz"
+
+
+def intent(version: str) -> str:
+    """What to say before a build."""
+    return (
+        f"Building the kernel of virtual labs from Debian's {package(version)}, once: about six "
+        "minutes of processor time, and 2 GB of disk until it is done."
+    )
 
 
 # The kernel draws random numbers from its own name, too.
@@ -127,24 +142,26 @@ class Kernel:
         return {**self.marks, "version": ""} == {**digests(), "version": ""}
 
 
-def places() -> list[Path]:
-    """Where kernels are looked for: in a source tree its target folder, then the user's cache."""
+def places(version: str = USUAL) -> list[Path]:
+    """Where a kernel is looked for: in a source tree its target folder, then the user's cache."""
     root = Path(__file__).parents[4]
-    tree = [root / "target" / "virtual-linux"] if (root / "Cargo.toml").exists() else []
-    return [*tree, cache()]
+    name = "virtual-linux" if version == USUAL else f"virtual-linux-{version}"
+    tree = [root / "target" / name] if (root / "Cargo.toml").exists() else []
+    return [*tree, cache(version)]
 
 
-def cache() -> Path:
-    """The folder of the kernel in the user's cache."""
+def cache(version: str = USUAL) -> Path:
+    """The folder of a kernel in the user's cache."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "forebay" / f"linux-6.1-{digests()['inputs']}"
+    return Path(base) / "forebay" / f"linux-{version}-{digests()['inputs']}"
 
 
-def find(folder: str | Path | None = None) -> Kernel | None:
+def find(folder: str | Path | None = None, *, version: str = USUAL) -> Kernel | None:
     """The kernel in `folder`, or where kernels are looked for; None if there is none.
 
     Args:
         folder: of a kernel that has been built.
+        version: "6.1", the usual one, or "6.12"; of no account if a folder is given.
 
     Raises:
         LabError: this machine cannot run one.
@@ -156,22 +173,27 @@ def find(folder: str | Path | None = None) -> Kernel | None:
     if sys.platform != "linux" or os.uname().machine != "x86_64":
         raise LabError("a virtual lab needs Linux on x86-64")
     check_programs(RUNNERS)
-    found = (Kernel(each) for each in ([Path(folder)] if folder is not None else places()))
-    return next((kernel for kernel in found if kernel.is_whole), None)
+    if folder is not None:
+        return kernel if (kernel := Kernel(Path(folder))).is_whole else None
+    found = (kernel for kernel in map(Kernel, places(version)) if kernel.is_whole)
+    return next((each for each in found if each.marks["version"].startswith(f"{version}.")), None)
 
 
-def found() -> Kernel:
+def found(version: str = USUAL) -> Kernel:
     """The kernel where kernels are looked for.
 
     Raises:
         LabError: there is none.
     """
-    kernel = find()
+    kernel = find(version=version)
     if kernel is None:
-        where = " or ".join(str(each) for each in places())
+        where = " or ".join(str(each) for each in places(version))
+        option, setting = "", ""
+        if version != USUAL:
+            option, setting = f" --kernel {version}", f" KERNEL={version}"
         raise LabError(
-            f"no kernel in {where}; `forebay lab SCENARIO --virtual` builds one, or "
-            "`make virtual-linux`"
+            f"no kernel in {where}; `forebay lab SCENARIO --virtual{option}` builds one, or "
+            f"`make virtual-linux{setting}`"
         )
     return kernel
 
@@ -179,6 +201,7 @@ def found() -> Kernel:
 def build(
     into: Path,
     *,
+    version: str = USUAL,
     jobs: int | None = None,
     told: Callable[[str, float], None] = lambda *_: None,
 ) -> Kernel:
@@ -186,6 +209,7 @@ def build(
 
     Args:
         into: is made; what is half built is gone on with.
+        version: "6.1", the usual one, or "6.12".
         jobs: of the compiler at a time, one a processor by default.
         told: is given what is being done, and what part of it is done (0 to 1).
 
@@ -196,7 +220,7 @@ def build(
         >>> lab.virtual.build(lab.virtual.find().folder).is_whole
         True
     """
-    wanted = {"version": check_machine(), **digests()}
+    wanted = {"version": check_machine(version), **digests()}
     kernel = Kernel(into)
     before = kernel.marks
     if before == wanted:
@@ -207,8 +231,8 @@ def build(
         edited = digest(repr((EDITS, LEFT_OUT)).encode())
         source = into / f"source-{wanted['version']}-{edited}"
         if not source.exists():
-            told(f"unpacking {ARCHIVE}", 0.0)
-            unpack(source)
+            told(f"unpacking {archive(version)}", 0.0)
+            unpack(version, source)
         for name in SOURCES:
             shutil.copyfile(LINUX / name, source / "drivers/net" / name)
         told("configuring Linux", 0.0)
@@ -251,19 +275,23 @@ def check_programs(wanted: dict[str, str], *more: str) -> None:
         )
 
 
-def check_machine() -> str:
+def check_machine(version: str) -> str:
     """Refuses a machine that lacks something to build; the version of the source package."""
     if sys.platform != "linux" or os.uname().machine != "x86_64":
         raise LabError(f"Linux on x86_64 is needed, this is {os.uname().machine}")
-    more = [] if ARCHIVE.exists() else [PACKAGE]
+    if version not in VERSIONS:
+        raise LabError(f'no kernel "{version}"; there are {", ".join(VERSIONS)}')
+    more = [] if archive(version).exists() else [package(version)]
     if not Path("/usr/include/stdio.h").exists():
         more.append("libc6-dev")
     check_programs(BUILDERS | RUNNERS, *more)
-    command = ["dpkg-query", "-W", "-f=${Version}", PACKAGE]
+    command = ["dpkg-query", "-W", "-f=${Version}", package(version)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
-        raise LabError(f"{ARCHIVE} is there, but not as the Debian package {PACKAGE}") from None
+        raise LabError(
+            f"{archive(version)} is there, but not as the Debian package {package(version)}"
+        ) from None
     return done.stdout
 
 
@@ -307,19 +335,28 @@ def call(command: list[str], log: Path, heard: Callable[[str], None] = lambda _:
         raise LabError(f"{' '.join(command)}: exit {process.returncode}; {log} ends so:\n{tail}")
 
 
-def unpack(source: Path) -> None:
+def unpack(version: str, source: Path) -> None:
     """Unpacks the source, edited, or nothing."""
     partial = source.with_name("unpacking")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     leave = [f"--exclude=*/{each}" for each in LEFT_OUT]
-    command = ["tar", "xf", str(ARCHIVE), "-C", str(partial), "--strip-components=1", *leave]
+    command = [
+        "tar",
+        "xf",
+        str(archive(version)),
+        "-C",
+        str(partial),
+        "--strip-components=1",
+        *leave,
+    ]
     call(command, source.with_name("unpack.log"))
     for name, pattern, replacement, times in EDITS:
         path = partial / name
         text, count = re.subn(pattern, replacement, path.read_text("utf-8"))
-        if count != times:
-            raise LabError(f"{name} of {PACKAGE} is not as expected; kernel.py knows 6.1.192")
+        if not 1 <= count <= times:
+            known = f"kernel.py knows {VERSIONS[version]}"
+            raise LabError(f"{name} of {package(version)} is not as expected; {known}")
         path.write_text(text, "utf-8")
     partial.rename(source)
 
@@ -357,7 +394,8 @@ def make(
 def main() -> int:
     """Build what is not built."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--into", type=Path, default=cache())
+    parser.add_argument("--kernel", choices=VERSIONS, default=USUAL)
+    parser.add_argument("--into", type=Path)
     parser.add_argument("--jobs", type=int)
     options = parser.parse_args()
     start = time.monotonic()
@@ -366,11 +404,12 @@ def main() -> int:
         print(f"== {text} ({time.monotonic() - start:.0f} s)", flush=True)
 
     try:
-        kernel = build(options.into, jobs=options.jobs, told=by_tenths(say))
+        into = options.into or places(options.kernel)[0]
+        kernel = build(into, version=options.kernel, jobs=options.jobs, told=by_tenths(say))
     except LabError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"== {kernel.linux} is built of {PACKAGE} {kernel.marks['version']}")
+    print(f"== {kernel.linux} is built of {package(options.kernel)} {kernel.marks['version']}")
     return 0
 
 

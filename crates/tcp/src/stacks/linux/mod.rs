@@ -1,4 +1,4 @@
-//! Linux's TCP sender and receiver of three versions, by their own rules (`net/ipv4`). They count
+//! Linux's TCP sender and receiver of four versions, by their own rules (`net/ipv4`). They count
 //! segments, not bytes. Each segment has marks, and a machine with five states reads
 //! acknowledgments.
 //!
@@ -9,7 +9,7 @@
 //! | `sacks` | `tcp_sacktag_write_queue` |
 //! | `old` | `tcp_ack` and `tcp_fastretrans_alert` of 2.6: rate halving, forward acknowledgment |
 //! | `frto` | F-RTO of 2.6.26 |
-//! | `modern` | the same of 6.1: proportional rate reduction |
+//! | `modern` | the same of 6.1 and later: proportional rate reduction |
 //! | `idle` | `tcp_cwnd_restart`, `tcp_cwnd_application_limited` |
 //! | `rate` | `tcp_rate.c`: samples of the delivery rate, for BBR |
 //! | `rack` | `tcp_recovery.c`, tail loss probes |
@@ -251,7 +251,7 @@ impl Machine {
             used_at: now,
             last_sent: now,
             queue: Queue::new(connection.mss()),
-            buffer: (!version.is_2_6()).then(|| SendBuffer::new(site, params)),
+            buffer: (!version.is_2_6()).then(|| SendBuffer::new(version, site, params)),
             gso_max_segs: params.gso_max_segs,
             pacing_rate: u64::MAX,
             paced: connection.pacing,

@@ -2,25 +2,29 @@
 //! segments that arrive (`tcp_grow_window`) up to a clamp. Buffer and clamp grow with what the
 //! application reads in a round trip (`tcp_rcv_space_adjust`, dynamic right-sizing).
 //!
-//! Memory is counted, not bytes: a segment also takes its buffer's overhead, and half of the memory
-//! is available for the window (`tcp_win_from_space` with `tcp_adv_win_scale` 1). Left out: what
+//! Memory is counted, not bytes: a segment also takes its buffer's overhead. In 6.1 half of the
+//! memory is available for the window (`tcp_win_from_space` with `tcp_adv_win_scale` 1), in 6.12 the
+//! share that is payload in the first full segment (`scaling_ratio`). Left out: what
 //! happens when memory is exhausted (`tcp_prune_queue`), because a window of half the memory leaves
 //! room.
 
-use super::LinuxParams;
+use super::{LinuxParams, Version};
 use crate::{ConnectionParams, ReceiveWindow};
 use forebay_core::{Duration, Time};
 
-/// Memory of a segment beside its payload: `SKB_TRUESIZE(MAX_TCP_HEADER)`.
-const OVERHEAD: u64 = 768;
-/// Adjacent segments that share one such overhead (`tcp_try_coalesce`, `MAX_SKB_FRAGS`).
+/// Adjacent segments that share one overhead (`tcp_try_coalesce`, `MAX_SKB_FRAGS`).
 const MOST_FRAGMENTS: u64 = 17;
 /// `SKB_TRUESIZE(0)` and `MAX_TCP_HEADER`, with which `tcp_rcv_space_adjust` estimates a segment.
 const THOUGHT: u64 = 576 + 192;
 /// Smallest payload that lets the window grow.
 const WORTHY: u64 = 128;
 
-/// Half of the memory, rounded up (`tcp_win_from_space`).
+/// The part of memory that 6.12 counts in (`TCP_RMEM_TO_WIN_SCALE`).
+const SCALE: u64 = 256;
+/// The size of a segment before one has arrived (`TCP_MSS_DEFAULT`).
+const USUAL: u64 = 536;
+
+/// Half of the memory, rounded up.
 fn half(memory: u64) -> u64 {
     memory - memory / 2
 }
@@ -46,6 +50,11 @@ impl Chunk {
 
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveBuffer {
+    version: Version,
+    /// The part of the memory that is available, in 256ths, since a full segment has arrived, and
+    /// the size of such a segment (`rcv_mss`).
+    ratio: Option<u64>,
+    full: u64,
     /// Memory (`sk_rcvbuf`), and its maximum; equal if it is fixed.
     size: u64,
     most: u64,
@@ -78,8 +87,13 @@ pub(crate) struct ReceiveBuffer {
 }
 
 impl ReceiveBuffer {
-    pub(crate) fn new(connection: &ConnectionParams, params: &LinuxParams) -> Self {
+    pub(crate) fn new(
+        version: Version,
+        params: &LinuxParams,
+        connection: &ConnectionParams,
+    ) -> Self {
         let mss = connection.mss();
+        let auto = matches!(connection.receive_window, ReceiveWindow::Auto);
         let (space, most, clamp) = match connection.receive_window {
             ReceiveWindow::Auto => {
                 // One segment is kept back (tcp_init_buffer_space).
@@ -92,6 +106,8 @@ impl ReceiveBuffer {
         let first = first_window(connection);
         let threshold = first.min(clamp);
         ReceiveBuffer {
+            version,
+            full: if auto { USUAL.min(mss) } else { u64::MAX },
             size: 2 * space,
             most: 2 * most,
             clamp,
@@ -112,8 +128,28 @@ impl ReceiveBuffer {
         self.early_memory + self.queued_memory
     }
 
+    /// The memory that is available for the window (`tcp_win_from_space`).
+    fn share(&self, memory: u64) -> u64 {
+        self.ratio.map_or(half(memory), |ratio| memory * ratio / SCALE)
+    }
+
+    /// A segment of `len` bytes arrived: 6.12 measures what part of its memory is payload
+    /// (`tcp_measure_rcv_mss`).
+    fn weigh(&mut self, len: u64) {
+        if self.version < Version::Linux6_12 || len < self.full || len == self.full {
+            return;
+        }
+        let ratio = len * SCALE / (len + self.version.overhead());
+        self.full = len.min(self.mss);
+        if self.ratio.replace(ratio) != Some(ratio) {
+            self.clamp = self.share(self.size);
+            self.before = self.before.min(self.clamp);
+        }
+    }
+
     /// `start..end` arrived above a hole (`tcp_data_queue_ofo`). Returns whether the window grew.
     pub(crate) fn on_early(&mut self, start: u64, end: u64) -> bool {
+        self.weigh(end - start);
         let new = Chunk { start, end };
         let (at, before) = (self.early.partition_point(|chunk| chunk.start < start), self.held());
         self.early_memory += new.bytes();
@@ -125,7 +161,7 @@ impl ReceiveBuffer {
             _ => {
                 // The window grows before this memory is counted.
                 self.early.insert(at, new);
-                self.early_memory += OVERHEAD;
+                self.early_memory += self.version.overhead();
                 self.grow(new.bytes(), before)
             }
         }
@@ -134,6 +170,7 @@ impl ReceiveBuffer {
     /// `start..end` arrived in order; `window` is the last one offered (`tcp_event_data_recv`).
     /// Returns whether the window grew.
     pub(crate) fn on_data(&mut self, now: Time, start: u64, end: u64, window: u64) -> bool {
+        self.weigh(end - start);
         self.queue(Chunk { start, end });
         self.measure_window(now, end, window);
         let grew = self.grow(end - start, self.held());
@@ -149,7 +186,7 @@ impl ReceiveBuffer {
         {
             joined += 1;
             next = next.max(chunk.end);
-            self.early_memory -= chunk.bytes() + OVERHEAD;
+            self.early_memory -= chunk.bytes() + self.version.overhead();
             self.queue(chunk);
         }
         self.early.drain(..joined);
@@ -161,7 +198,7 @@ impl ReceiveBuffer {
             Some(tail) if tail.takes(new, self.mss) => tail.end = new.end,
             tail => {
                 let first = tail.replace(new);
-                self.queued_memory += OVERHEAD;
+                self.queued_memory += self.version.overhead();
                 self.first_end = self.first_end.or(first.map(|first| first.end));
             }
         }
@@ -178,8 +215,11 @@ impl ReceiveBuffer {
         if self.last_echo.replace(echo) == Some(echo) || len < self.mss {
             return;
         }
-        let ago = super::millis(now).wrapping_sub(echo).max(1);
-        self.measure(u64::from(ago) * 1000, false);
+        let ago = super::millis(now).wrapping_sub(echo);
+        // Within the same millisecond 6.12 measures nothing (`tcp_rtt_tsopt_us`).
+        if ago > 0 || self.version < Version::Linux6_12 {
+            self.measure(u64::from(ago.max(1)) * 1000, false);
+        }
     }
 
     /// In-order data up to `next` arrived, and `window` is the last one offered
@@ -222,27 +262,25 @@ impl ReceiveBuffer {
     /// for every buffer that is emptied; all but the first are at the same time.
     pub(crate) fn on_read(&mut self, now: Time) {
         self.queued_memory = 0;
-        let first = self.first_end.take();
-        let Some(next) = first.or(self.tail.take().map(|tail| tail.end)) else { return };
-        self.tail = None;
+        let (first, tail) = (self.first_end.take(), self.tail.take());
+        let Some(last) = tail.map(|tail| tail.end) else { return };
+        let next = first.unwrap_or(last);
         let micros = now.as_nanos() / 1000 - self.since.as_nanos() / 1000;
         if self.round_trip == 0 || micros < self.round_trip / 8 {
             return;
         }
-        let copied = next - self.taken;
+        // What waits behind does not count in 6.12.
+        let behind = if self.version < Version::Linux6_12 { 0 } else { last - next };
+        let copied = (next - self.taken).saturating_sub(behind);
         if copied > self.before {
             if self.size < self.most {
                 // Twice as much for losses, and the growth of the last round trip twice again.
                 let mut window = 2 * copied + 16 * self.mss;
                 window += 2 * (window * (copied - self.before) / self.before);
-                let mut segment = self.mss + THOUGHT;
-                while half(segment) < self.mss {
-                    segment += 128;
-                }
-                let wanted = (window / self.mss * segment).min(self.most);
+                let wanted = self.memory_for(window).min(self.most);
                 if wanted > self.size {
                     self.size = wanted;
-                    self.clamp = half(wanted);
+                    self.clamp = self.share(wanted);
                 }
             }
             self.before = copied;
@@ -250,15 +288,27 @@ impl ReceiveBuffer {
         (self.taken, self.since) = (next, now);
     }
 
+    /// The memory that a window needs: in 6.1 that of its segments, as they are estimated.
+    fn memory_for(&self, window: u64) -> u64 {
+        if self.version >= Version::Linux6_12 {
+            return window * SCALE / self.ratio.unwrap_or(SCALE / 2);
+        }
+        let mut segment = self.mss + THOUGHT;
+        while half(segment) < self.mss {
+            segment += 128;
+        }
+        window / self.mss * segment
+    }
+
     /// `tcp_space`.
     fn space(&self, held: u64) -> u64 {
-        half(self.size.saturating_sub(held))
+        self.share(self.size.saturating_sub(held))
     }
 
     /// The window to offer now, and whether less than half of the memory is free
     /// (`__tcp_select_window`).
     pub(crate) fn window(&self) -> (u64, bool) {
-        let (allowed, mut free) = (half(self.size), self.space(self.held()));
+        let (allowed, mut free) = (self.share(self.size), self.space(self.held()));
         let full = self.clamp.min(allowed);
         let short = free < full / 2;
         if short {
@@ -294,4 +344,55 @@ pub(crate) fn first_window(connection: &ConnectionParams) -> u64 {
     let mss = connection.mss();
     let space = if space > mss { space / mss * mss } else { space };
     space.min(65_535)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    fn buffer(version: Version) -> ReceiveBuffer {
+        let config = Config::preset("linux").unwrap();
+        ReceiveBuffer::new(version, &LinuxParams::default(), &config.connection)
+    }
+
+    #[test]
+    fn the_window_of_6_12_is_the_share_of_payload_in_the_memory() {
+        // 1448 of 1448 and 832 bytes are 162 of 256 parts.
+        for (version, clamp) in
+            [(Version::Linux6_1, 65_536 - 1448), (Version::Linux6_12, 131_072 * 162 / 256)]
+        {
+            let mut buffer = buffer(version);
+            buffer.on_data(Time::ZERO, 1, 101, 65_160);
+            assert_eq!(buffer.clamp, 65_536 - 1448);
+            buffer.on_early(1549, 2997);
+            assert_eq!(buffer.clamp, clamp);
+        }
+    }
+
+    #[test]
+    fn what_waits_to_be_read_does_not_count_in_6_12() {
+        // 17 segments are one chunk, the other three the next.
+        for (version, copied) in [(Version::Linux6_1, 17), (Version::Linux6_12, 14)] {
+            let mut buffer = buffer(version);
+            (buffer.round_trip, buffer.before) = (8, 1448);
+            for at in 0..20 {
+                buffer.on_data(Time::ZERO, 1 + 1448 * at, 1 + 1448 * (at + 1), 65_160);
+            }
+            buffer.on_read(Time::ZERO + Duration::from_millis(1));
+            assert_eq!(buffer.before, copied * 1448);
+        }
+    }
+
+    #[test]
+    fn a_round_trip_below_a_millisecond_is_not_measured_in_6_12() {
+        let at = Time::ZERO + Duration::from_micros(1200);
+        for (version, measured) in [(Version::Linux6_1, Some(1)), (Version::Linux6_12, None)] {
+            let mut buffer = buffer(version);
+            buffer.measure_echo(at, 1448, 1);
+            assert_eq!(buffer.round_trip(), measured.map(Duration::from_millis));
+            buffer.measure_echo(at, 1448, 0);
+            assert_eq!(buffer.round_trip(), Some(Duration::from_millis(1)));
+        }
+    }
 }

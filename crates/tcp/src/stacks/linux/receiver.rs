@@ -22,6 +22,8 @@ const SLACK: Duration = Duration::from_micros(100);
 const BUFFER: u64 = 312;
 /// Longest delay while the round-trip time is not known.
 const LONGEST: Duration = Duration::from_millis(500);
+/// Longest delay since 6.1 (`TCP_DELACK_MAX`).
+const DELAY: Duration = Duration::from_millis(200);
 
 /// The receiver's half.
 #[derive(Debug, Default)]
@@ -87,7 +89,7 @@ impl Acknowledging {
             },
             widest: connection.receive_window.largest(),
             mss: connection.mss(),
-            buffer: (!version.is_2_6()).then(|| ReceiveBuffer::new(connection, params)),
+            buffer: (!version.is_2_6()).then(|| ReceiveBuffer::new(version, params, connection)),
             ..Acknowledging::default()
         }
     }
@@ -173,11 +175,30 @@ impl Acknowledging {
                 if gap <= self.least / 2 {
                     self.ato = self.ato / 2 + self.least / 2;
                 } else if gap < self.ato {
-                    self.ato = (self.ato / 2 + gap).min(self.rto);
+                    self.ato = (self.ato / 2 + gap).min(self.longest_ato());
                 } else if gap > self.rto {
                     self.add_quick();
                 }
             }
+        }
+    }
+
+    /// Until 6.12 no timeout, from then on no delay is longer.
+    fn longest_ato(&self) -> u64 {
+        match self.version {
+            Version::Linux6_12 => self.rto.min(self.clock.ticks_up(DELAY)),
+            _ => self.rto,
+        }
+    }
+
+    /// Ticks that an acknowledgment is delayed at most (`tcp_send_delayed_ack`). In 6.12 they are
+    /// fewer than those of the smallest timeout (`tcp_delack_max`).
+    fn longest_delay(&self) -> u64 {
+        let delay = self.clock.ticks_up(DELAY);
+        match self.version {
+            Version::Linux2_6_18 | Version::Linux2_6_26 => u64::MAX,
+            Version::Linux6_1 => delay,
+            Version::Linux6_12 => delay.min(self.clock.ticks_up(self.min_rto).max(2) - 1),
         }
     }
 
@@ -280,7 +301,7 @@ impl Acknowledging {
     /// When a delayed acknowledgment is sent that begins to wait now, or waits until `before`.
     pub(crate) fn delayed_until(&mut self, now: Time, before: Time) -> Time {
         let most = self.clock.ticks_up(self.round_trip.unwrap_or(LONGEST).min(LONGEST));
-        let ato = self.ato.min(most.max(self.least));
+        let ato = self.ato.min(most.max(self.least)).min(self.longest_delay());
         let span = self.clock.tick.saturating_mul(ato);
         let until = self.clock.expiry(self.version, now, span, self.alarm);
         self.alarm = until.min(before);
@@ -289,6 +310,27 @@ impl Acknowledging {
 
     /// A delayed acknowledgment was sent because no second segment came.
     pub(crate) fn on_expiry(&mut self) {
-        self.ato = (self.ato * 2).min(self.rto);
+        self.ato = (self.ato * 2).min(self.longest_ato());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+
+    #[test]
+    fn the_longest_delays_are_those_of_the_version() {
+        let config = Config::preset("linux").unwrap();
+        let params = LinuxParams { tick: Duration::from_millis(4), ..LinuxParams::default() };
+        // In ticks of 4 ms: of the timer, and of what it adapts to with a timeout of 1 s.
+        for (version, delay, ato) in [
+            (Version::Linux2_6_26, u64::MAX, 250),
+            (Version::Linux6_1, 50, 250),
+            (Version::Linux6_12, 49, 50),
+        ] {
+            let host = Acknowledging::new(version, &params, &config.connection);
+            assert_eq!((host.longest_delay(), host.longest_ato()), (delay, ato));
+        }
     }
 }

@@ -75,7 +75,7 @@ impl Machine {
         match self.version {
             Version::Linux2_6_18 => self.lose_retransmissions(lost_until, ack),
             Version::Linux2_6_26 => self.lose_retransmissions(self.fack, ack),
-            Version::Linux6_1 => {}
+            Version::Linux6_1 | Version::Linux6_12 => {}
         }
         if reordered != u64::MAX {
             self.saw_reordering(reordered, ack.frto_highmark_passed);
@@ -91,7 +91,7 @@ impl Machine {
             return false;
         }
         let mut segments = 1;
-        if self.version == Version::Linux6_1 {
+        if !self.version.is_2_6() {
             let len = end - start;
             if len > self.mss {
                 segments = len.div_ceil(self.mss) as u32;
@@ -117,9 +117,9 @@ impl Machine {
     /// One or more retransmissions were unnecessary.
     fn count_undone(&mut self, segments: i32) {
         match self.version {
-            Version::Linux6_1 if self.undo_marker == 0 || self.undo_retrans <= 0 => {}
-            Version::Linux6_1 => self.undo_retrans = (self.undo_retrans - segments).max(0),
-            _ => self.undo_retrans -= 1,
+            Version::Linux2_6_18 | Version::Linux2_6_26 => self.undo_retrans -= 1,
+            _ if self.undo_marker == 0 || self.undo_retrans <= 0 => {}
+            _ => self.undo_retrans = (self.undo_retrans - segments).max(0),
         }
     }
 
@@ -267,7 +267,7 @@ impl Machine {
             return;
         }
         let distance = match self.version {
-            Version::Linux6_1 => {
+            Version::Linux6_1 | Version::Linux6_12 => {
                 self.reordering_seen = true;
                 (self.fack - low).div_ceil(self.mss) as u32
             }

@@ -6,14 +6,14 @@
 //! |---|---|
 //! | `at_once` | `tcp_tso_segs`, `tcp_tso_autosize`, `bbr_min_tso_segs` |
 //! | `defers` | `tcp_tso_should_defer` |
-//! | `next_new` | `tcp_write_xmit`, `tcp_cwnd_test`, `tcp_mss_split_point` |
+//! | `next_new`, `quota` | `tcp_write_xmit`, `tcp_cwnd_test`, `tcp_mss_split_point` |
 //! | `Leaving` | `__tcp_transmit_skb` |
 //!
 //! Left out: `tcp_small_queue_check`, because the host's own link is idle when a flow has sent what
 //! it lets pass.
 
 use super::congestion::Congestion;
-use super::{FIN, Machine, PUSH, Push, Sent, State};
+use super::{FIN, Machine, PUSH, Push, Sent, State, Version};
 use crate::connection::Connection;
 use crate::{Flags, Segment};
 use forebay_core::{Duration, Time};
@@ -124,6 +124,12 @@ impl Machine {
     ) -> Option<(Leaving, u8)> {
         let single = connection.new_len(connection.probe_due)?;
         let next = self.next;
+        if self.version >= Version::Linux6_12 && single > 0 {
+            let most = u64::from(self.quota(self.at_once())) * self.mss;
+            if let Some(buffer) = &mut self.buffer {
+                buffer.fill_first(next, most);
+            }
+        }
         let (unsent, push, tail) = match &mut self.buffer {
             Some(buffer) if single > 0 => buffer.head(next)?,
             _ => (single, false, true),
@@ -136,10 +142,7 @@ impl Machine {
             {
                 return None;
             }
-            let (cwnd, in_flight) = (self.window.cwnd, self.queue.in_flight());
-            // Two buffers at least shall be in flight.
-            let quota = (cwnd / 2).max(1).min(cwnd.saturating_sub(in_flight)).max(1);
-            len = self.split_point(unsent, window, quota.min(most), tail);
+            len = self.split_point(unsent, window, self.quota(most), tail);
         }
         if self.push == Push::One {
             self.push = Push::Done;
@@ -153,6 +156,12 @@ impl Machine {
         let marks = if fin { FIN } else { 0 } | if push { PUSH } else { 0 };
         let push = push || len > self.mss;
         Some((Leaving { next, end: next + len, new: true, fin, push }, marks))
+    }
+
+    /// Segments of the next buffer, `most` at most. Two buffers at least shall be in flight.
+    fn quota(&self, most: u32) -> u32 {
+        let (cwnd, in_flight) = (self.window.cwnd, self.queue.in_flight());
+        (cwnd / 2).max(1).min(cwnd.saturating_sub(in_flight)).max(1).min(most)
     }
 
     fn split_point(&self, unsent: u64, window: u64, segments: u32, tail: bool) -> u64 {
@@ -225,7 +234,7 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::super::LinuxParams;
-    use super::super::{Resend, Version};
+    use super::super::Resend;
     use super::*;
     use crate::connection::Site;
     use crate::{Config, SackBlock, Sender};

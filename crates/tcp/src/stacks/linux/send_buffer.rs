@@ -8,13 +8,11 @@
 
 use super::LinuxParams;
 use super::segmentation::LARGEST;
-use super::{Machine, Push, first_window};
+use super::{Machine, Push, Version, first_window};
 use crate::congestion::Conduct;
 use crate::connection::Site;
 use std::collections::VecDeque;
 
-/// Memory of a buffer beside its payload: `SKB_TRUESIZE(MAX_TCP_HEADER)`.
-const OVERHEAD: u64 = 768;
 /// `MAX_TCP_HEADER`, `struct skb_shared_info` and `struct sk_buff`, with which `tcp_sndbuf_expand`
 /// estimates a segment.
 const HEADERS: u64 = 192 + 320;
@@ -38,6 +36,7 @@ pub(super) struct InFlight {
 
 #[derive(Debug, Default)]
 pub(super) struct SendBuffer {
+    version: Version,
     mss: u64,
     /// Most segments in a buffer.
     gso_max_segs: u64,
@@ -59,11 +58,12 @@ pub(super) struct SendBuffer {
 }
 
 impl SendBuffer {
-    pub(super) fn new(site: &Site<'_>, params: &LinuxParams) -> Self {
+    pub(super) fn new(version: Version, site: &Site<'_>, params: &LinuxParams) -> Self {
         let connection = site.connection;
         let segment = (connection.mtu.0 - 40 + HEADERS).next_power_of_two() + DESCRIPTOR;
         let fixed = params.so_sndbuf.map(|size| 2 * size.0);
         let mut buffer = SendBuffer {
+            version,
             mss: connection.mss(),
             gso_max_segs: u64::from(params.gso_max_segs),
             size: fixed.unwrap_or(0),
@@ -97,7 +97,7 @@ impl SendBuffer {
     /// All memory in use (`sk_wmem_queued`).
     fn taken(&self, sent: InFlight) -> u64 {
         let buffers = sent.buffers + self.unsent.len() as u64;
-        self.written.saturating_sub(sent.start) + buffers * OVERHEAD
+        self.written.saturating_sub(sent.start) + buffers * self.version.overhead()
     }
 
     /// Something was acknowledged or sent. `cwnd` segments may be in flight; if it is given, fewer
@@ -170,6 +170,20 @@ impl SendBuffer {
         Some((head.end - next, head.push, self.unsent.len() == 1))
     }
 
+    /// The first buffer is filled up to `most` bytes from the second one (`tcp_grow_skb` of 6.12).
+    pub(super) fn fill_first(&mut self, next: u64, most: u64) {
+        self.leaves(next);
+        if let [Some(first), Some(second)] = [0, 1].map(|at| self.unsent.get(at).copied())
+            && first.end < next + most
+        {
+            self.unsent[0].end = second.end.min(next + most);
+            if self.unsent[0].end == second.end {
+                self.unsent[0].push |= second.push;
+                self.unsent.remove(1);
+            }
+        }
+    }
+
     /// Everything up to `end` has left.
     pub(super) fn leaves(&mut self, end: u64) {
         while self.unsent.front().is_some_and(|head| head.end <= end) {
@@ -216,5 +230,29 @@ impl Machine {
         let push = buffer.write(end, self.next, sent);
         self.push = push.unwrap_or_default();
         push.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_buffer_is_filled_from_the_second() {
+        let unsent =
+            [(501, true), (2001, false), (9001, true)].map(|(end, push)| Unsent { end, push });
+        let mut buffer = SendBuffer { unsent: unsent.into(), ..SendBuffer::default() };
+        let ends = |buffer: &SendBuffer| -> Vec<_> {
+            buffer.unsent.iter().map(|each| (each.end, each.push)).collect()
+        };
+        buffer.fill_first(1, 400);
+        assert_eq!(ends(&buffer), [(501, true), (2001, false), (9001, true)]);
+        buffer.fill_first(1, 1000);
+        assert_eq!(ends(&buffer), [(1001, true), (2001, false), (9001, true)]);
+        // All of the second, and none of the third.
+        buffer.fill_first(1, 5000);
+        assert_eq!(ends(&buffer), [(2001, true), (9001, true)]);
+        buffer.fill_first(2001, 5000);
+        assert_eq!(ends(&buffer), [(9001, true)]);
     }
 }

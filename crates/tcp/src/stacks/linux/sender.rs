@@ -80,7 +80,7 @@ impl Law for Machine {
     }
 
     fn syn_deadline(&self, now: Time, times: u8) -> Time {
-        let span = self.estimator.backed_off(times);
+        let span = self.estimator.backed_off(times.saturating_sub(self.version.linear_timeouts()));
         self.clock.expiry(self.version, now, span, Time::ZERO)
     }
 

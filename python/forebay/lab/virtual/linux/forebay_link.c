@@ -6,9 +6,11 @@
  *      ^--------------------access, reverse, access-----------------------'
  *
  * `egress` has a queue discipline and holds one packet, the one in transmission; its discipline is
- * asked for the next when that has left. Access links serialise each flow by itself. Whatever passes
- * is written to /proc/forebay/records; arrivals written to /proc/forebay/arrivals are replayed into
- * `ingress`. Times are in ns, rates in bit/s. A flow is known by its port at the sender.
+ * asked for the next when that has left. Access links serialise each flow by itself. A policer may
+ * stand in front of the queue, the rate may change, and the wire behind it may lose packets.
+ * Whatever passes is written to /proc/forebay/records; arrivals written to /proc/forebay/arrivals
+ * are replayed into `ingress`. Times are in ns, rates in bit/s. A flow is known by its port at the
+ * sender.
  */
 #include <linux/hrtimer.h>
 #include <linux/inetdevice.h>
@@ -26,9 +28,12 @@
 #define FLOWS 4096
 #define FIRST_PORT 10000
 #define REPLAYED 9 /* UDP's discard port */
+#define STEPS 16
 
 static ulong epoch, trace, rate, delay, overhead, access_rate, access_delay, access_overhead;
-static ulong reverse_rate, reverse_delay, reverse_overhead;
+static ulong reverse_rate, reverse_delay, reverse_overhead, loss, police_rate, police_burst;
+static ulong step_times[STEPS], step_rates[STEPS];
+static uint steps;
 module_param(epoch, ulong, 0444); /* time 0 of the scenario, by CLOCK_MONOTONIC */
 module_param(trace, ulong, 0444); /* until when senders and receivers are recorded */
 module_param(rate, ulong, 0444);
@@ -40,6 +45,11 @@ module_param(access_overhead, ulong, 0444);
 module_param(reverse_rate, ulong, 0444);
 module_param(reverse_delay, ulong, 0444);
 module_param(reverse_overhead, ulong, 0444);
+module_param(loss, ulong, 0444); /* of the congested link's packets, in parts of 2^32 */
+module_param(police_rate, ulong, 0444);
+module_param(police_burst, ulong, 0444); /* bytes */
+module_param_array(step_times, ulong, &steps, 0444); /* of the scenario, at which `rate` changes */
+module_param_array(step_rates, ulong, NULL, 0444);
 
 enum point { SENDER_OUT, SENDER_IN, QUEUE_IN, QUEUE_OUT, RECEIVER_IN, RECEIVER_OUT };
 
@@ -335,6 +345,24 @@ static void queue_advance(void)
 	queue.since = now;
 }
 
+/* A token bucket, full at first. */
+static bool policed(u32 size)
+{
+	static u64 since, tokens; /* bits, times ns a s */
+	u64 now = ktime_get_ns(), most = police_burst * 8 * NSEC_PER_SEC;
+	u64 cost = (u64)size * 8 * NSEC_PER_SEC;
+
+	if (!police_rate)
+		return false;
+	tokens += min(now - since, 10 * (u64)NSEC_PER_SEC) * police_rate;
+	tokens = since ? min(most, tokens) : most;
+	since = now;
+	if (tokens < cost)
+		return true;
+	tokens -= cost;
+	return false;
+}
+
 static void queue_arrive(struct sk_buff *skb)
 {
 	struct record record = note(skb, QUEUE_IN);
@@ -345,7 +373,30 @@ static void queue_arrive(struct sk_buff *skb)
 	record.length = queue.length;
 	append(&record);
 	skb->tc_index = record.tos >> 2; /* GRED's level, as dsmark would give it */
-	deliver(skb, ingress);
+	if (policed(record.size))
+		kfree_skb(skb);
+	else
+		deliver(skb, ingress);
+}
+
+/* When the congested link has sent so many bytes, which begin now. */
+static u64 sent_at(u64 now, u64 size)
+{
+	static uint step;
+
+	while (step < steps) {
+		u64 next = epoch + step_times[step], left = next - min(now, next);
+		u64 parts = size * 8 * NSEC_PER_SEC + queue.rest;
+
+		if (left * rate >= parts)
+			break;
+		/* `rest` holds what is not sent before the step. */
+		queue.rest = parts - left * rate;
+		now += left;
+		size = 0;
+		rate = step_rates[step++];
+	}
+	return now + transmission(size, rate, &queue.rest);
 }
 
 static netdev_tx_t egress_xmit(struct sk_buff *skb, struct net_device *dev)
@@ -362,7 +413,7 @@ static netdev_tx_t egress_xmit(struct sk_buff *skb, struct net_device *dev)
 	queue.sending = skb;
 	if (hrtimer_get_expires_ns(&queue.done) != now)
 		queue.rest = 0; /* it was idle */
-	now += transmission(skb->len + overhead, rate, &queue.rest);
+	now = sent_at(now, skb->len + overhead);
 	hrtimer_start(&queue.done, ns_to_ktime(now), HRTIMER_MODE_ABS_HARD);
 	return NETDEV_TX_OK;
 }
@@ -374,7 +425,10 @@ static enum hrtimer_restart queue_done(struct hrtimer *timer)
 	queue_advance();
 	queue.sending = NULL;
 	skb_scrub_packet(skb, true);
-	hop_send(&bottleneck_wire, skb);
+	if (loss && get_random_u32() < loss)
+		kfree_skb(skb);
+	else
+		hop_send(&bottleneck_wire, skb);
 	netif_wake_queue(egress);
 	return HRTIMER_NORESTART;
 }

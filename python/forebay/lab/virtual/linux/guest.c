@@ -9,7 +9,8 @@
  *   move DEVICE NAME                 a device into a namespace
  *   write NAME PATH TEXT             as `echo TEXT > PATH`
  *   listen NAME PORT CONTROL         a receiver for any number of connections
- *   send NAME AT FLOW PORT CONTROL TOS   an endless sender from AT ns on, by CLOCK_MONOTONIC
+ *   send NAME AT FLOW PORT CONTROL TOS BYTES   a sender from AT ns on, by CLOCK_MONOTONIC; endless
+ *                                    if BYTES is 0
  *   replay FILE                      arrivals for the congested link
  *   record FILE UNTIL                the record of all that passes, to its end
  */
@@ -21,10 +22,12 @@
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/param.h>
 #include <sys/prctl.h>
 #include <sys/reboot.h>
 #include <sys/socket.h>
@@ -251,6 +254,8 @@ static void transmit(char **words)
     struct sockaddr_in other = address("10.0.0.2", atoi(words[3]));
     struct iovec pieces[IOV_MAX];
     int fd, tos = atoi(words[5]);
+    long long left = atoll(words[6]);
+    bool endless = !left;
 
     if (child(words[0]))
         return;
@@ -265,9 +270,15 @@ static void transmit(char **words)
     if (connect(fd, (void *)&other, sizeof other) < 0)
         fail("cannot connect flow %s", words[2]);
     /* A gigabyte at a time, so that the end of a write does not show. */
-    while (writev(fd, pieces, IOV_MAX) > 0)
+    while (endless && writev(fd, pieces, IOV_MAX) > 0)
         ;
-    fail("flow %s ended", words[2]);
+    for (long long count; left > 0; left -= count)
+        if ((count = write(fd, buffer, MIN(left, (long long)sizeof buffer))) <= 0)
+            fail("flow %s ended", words[2]);
+    if (endless)
+        fail("flow %s ended", words[2]);
+    close(fd);
+    _exit(0);
 }
 
 static void replay(char **words)
@@ -325,7 +336,7 @@ static const struct {
 } STEPS[] = {
     {"mount", 2, mount_new}, {"namespace", 1, add_namespace}, {"run", 2, run},
     {"move", 2, move_device}, {"write", 3, put},               {"listen", 3, receive},
-    {"send", 6, transmit},   {"replay", 1, replay},           {"record", 2, record},
+    {"send", 7, transmit},   {"replay", 1, replay},           {"record", 2, record},
 };
 
 static void carry_out(char **words, int count)

@@ -122,9 +122,9 @@ impl Cubic {
     /// By the cubic function alone, `since` ticks after the epoch began.
     fn on_curve(&self, since: u64, cwnd: u32) -> u32 {
         let min_rtt = self.min_rtt.unwrap_or(Duration::ZERO);
-        let delay = match self.version {
-            Version::Linux6_1 => self.clock.ticks_up(min_rtt),
-            _ => min_rtt.as_nanos() / self.clock.tick.as_nanos(),
+        let delay = match self.version.is_2_6() {
+            true => min_rtt.as_nanos() / self.clock.tick.as_nanos(),
+            false => self.clock.ticks_up(min_rtt),
         };
         let t = (since + delay) * Self::UNIT / self.clock.per_second();
         let away = t.abs_diff(self.k);
@@ -151,7 +151,7 @@ impl Cubic {
                 }
             }
             Version::Linux2_6_26 => {}
-            Version::Linux6_1 => {
+            Version::Linux6_1 | Version::Linux6_12 => {
                 if self.last_max == 0 {
                     every = every.min(20);
                 }
@@ -172,9 +172,9 @@ impl Cubic {
         if self.reno > cwnd {
             every = every.min(cwnd / (self.reno - cwnd));
         }
-        match self.version {
-            Version::Linux6_1 => every.max(2),
-            _ => ((every << Self::RATIO_SHIFT) / self.ratio).max(1),
+        match self.version.is_2_6() {
+            true => ((every << Self::RATIO_SHIFT) / self.ratio).max(1),
+            false => every.max(2),
         }
     }
 

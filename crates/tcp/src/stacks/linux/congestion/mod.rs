@@ -52,7 +52,7 @@ impl Cwnd {
                     self.grow(1);
                 }
             }
-            Version::Linux6_1 => {
+            Version::Linux6_1 | Version::Linux6_12 => {
                 let cwnd = (self.cwnd + acked).min(self.ssthresh);
                 let left = acked - (cwnd - self.cwnd);
                 self.cwnd = cwnd.min(self.most);
@@ -240,7 +240,7 @@ impl Congestion {
             Congestion::Foreign(foreign) => {
                 foreign.with(window, |controller, window| controller.on_restart(window, now));
             }
-            Congestion::Cubic(cubic) if cubic.version == Version::Linux6_1 => {
+            Congestion::Cubic(cubic) if !cubic.version.is_2_6() => {
                 let (now, sent) = (cubic.clock.ticks(now), cubic.clock.ticks(sent));
                 cubic.epoch = cubic.epoch.map(|epoch| (epoch + (now - sent)).min(now));
             }
