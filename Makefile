@@ -9,6 +9,8 @@
 #   make format   format Rust, Python and JavaScript
 #   make gate     build target/release/forebay-gate and libforebay_gate.so (Linux)
 #   make library  build target/release/libforebay.so and .a: the disciplines for C and C++
+#   make install  put the C library, forebay.h and files for pkg-config and CMake below PREFIX, /usr/local by
+#                 default, with DESTDIR before it (Linux; after make library)
 #   make docs     write the generated reference pages
 #   make site     build the documentation site, target/site/index.html, with the figures of papers and
 #                 suites; fails at a broken link
@@ -54,7 +56,7 @@ JS := tools/js/node_modules
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help engine dist test-dist audit licences release demo library package hosted gate abuse soak miri sanitize test test-fast fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint js-lint rust-test python-test
+.PHONY: help engine dist test-dist audit licences release demo library install package hosted gate abuse soak miri sanitize test test-fast fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint js-lint rust-test python-test
 .DEFAULT_GOAL := help
 
 # Prints the head of this file.
@@ -122,14 +124,40 @@ hosted: build library
 	@$(CARGO) build --release --locked -p forebay-disciplines --example recorded
 	@$(BIN)/python benches/peers/hosted.py
 
+# The shared library is named after the interface's major version: programs run with every minor one.
+BUILT = target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+INTERFACE := $(shell sed -n 's/^\#define FOREBAY_M[AI][JN]OR \([0-9]*\)$$/\1/p' crates/abi/include/forebay.h)
+MAJOR := $(word 1,$(INTERFACE))
+MAJOR_MINOR := $(MAJOR).$(word 2,$(INTERFACE))
 library:
-	@$(CARGO) rustc --release --locked -p forebay-abi --features library --crate-type cdylib,staticlib
+	@$(CARGO) rustc --profile $(PROFILE) --locked -p forebay-abi --features library \
+	  --crate-type cdylib,staticlib -- \
+	  $(if $(filter Linux,$(shell uname -s)),-Clink-arg=-Wl$(comma)-soname$(comma)libforebay.so.$(MAJOR))
+
+comma := ,
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+install:
+	@test -e $(BUILT)/libforebay.so || { echo "error: $(BUILT)/libforebay.so is missing; run make library"; exit 2; }
+	@echo "== installing the C library into $(DESTDIR)$(PREFIX)"
+	@mkdir -p $(addprefix $(DESTDIR),$(PREFIX)/include $(LIBDIR)/pkgconfig $(LIBDIR)/cmake/forebay)
+	@install -m 644 crates/abi/include/forebay.h $(DESTDIR)$(PREFIX)/include
+	@install -m 644 $(BUILT)/libforebay.a $(DESTDIR)$(LIBDIR)
+	@install -m 755 $(BUILT)/libforebay.so $(DESTDIR)$(LIBDIR)/libforebay.so.$(MAJOR_MINOR)
+	@ln -sf libforebay.so.$(MAJOR_MINOR) $(DESTDIR)$(LIBDIR)/libforebay.so.$(MAJOR)
+	@ln -sf libforebay.so.$(MAJOR) $(DESTDIR)$(LIBDIR)/libforebay.so
+	@fill() { sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(MAJOR_MINOR)|; s|@MAJOR@|$(MAJOR)|' \
+	  -e "s|@INCLUDE@|$$(realpath -m --relative-to=$(LIBDIR)/cmake/forebay $(PREFIX)/include)|" \
+	  crates/abi/install/$$1.in > $(DESTDIR)$(LIBDIR)/$$2/$$1; }; \
+	fill forebay.pc pkgconfig && fill forebay-config.cmake cmake/forebay && \
+	fill forebay-config-version.cmake cmake/forebay
 
 # Of a package whose version is still the same, Cargo goes on with what it once unpacked and built.
+PACKED := abi conformance core disciplines plugin shaper tcp
 package:
 	@rm -rf target/packages $${CARGO_HOME:-$$HOME/.cargo}/registry/*/-*/forebay-*
 	@$(CARGO) package --locked --allow-dirty --target-dir target/packages \
-	  -p forebay-core -p forebay-disciplines -p forebay-shaper -p forebay-tcp
+	  $(addprefix -p forebay-,$(PACKED))
 
 CARGO_DEB := target/tools/bin/cargo-deb
 dist: $(VENV)/installed-release $(CARGO_DEB)
