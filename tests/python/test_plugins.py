@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -245,29 +246,65 @@ def test_the_lab_and_its_gates_know_plugins(gate: Path, blue: Path) -> None:
     assert summary["links"]["bottleneck"]["sent_packets"] > 100
 
 
-@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust")
-def test_a_new_discipline_builds_tests_and_runs(tmp_path: Path) -> None:
+def test_a_new_discipline_is_refused_with_the_reason(tmp_path: Path) -> None:
+    def refused(*words: str | Path) -> str:
+        done = command("new", "discipline", *words, "--in", tmp_path)
+        assert done.returncode == 2, done.stdout
+        return done.stderr
+
+    assert "small letters" in refused("My AQM", "--source", ROOT)
+    assert "has no forebay-abi-VERSION.crate" in refused("my-aqm", "--source", tmp_path)
+    for name in ("abi", "conformance", "core", "disciplines", "plugin"):
+        (tmp_path / f"forebay-{name}-0.1.0.crate").write_bytes(b"no archive")
+    assert "is not a packed crate" in refused("my-aqm", "--source", tmp_path)
+    (tmp_path / "forebay-abi-0.2.0.crate").touch()
+    assert "has several forebay-abi-VERSION.crate" in refused("my-aqm", "--source", tmp_path)
+    # In the source tree it is built on that.
     made = command("new", "discipline", "my-aqm", "--in", tmp_path, "--source", ROOT)
     assert made.returncode == 0, made.stderr
-    crate = tmp_path / "my-aqm"
-    again = command("new", "discipline", "my-aqm", "--in", tmp_path, "--source", ROOT)
-    assert again.returncode == 2 and "exists" in again.stderr
-    wrong = command("new", "discipline", "My AQM", "--in", tmp_path, "--source", ROOT)
-    assert wrong.returncode == 2 and "small letters" in wrong.stderr
-    # Kept from one time to the next: what it depends on is the larger part.
-    target = ROOT / "target" / "new-discipline"
-    environment = os.environ | {"CARGO_TARGET_DIR": str(target), "CARGO_PROFILE_DEV_DEBUG": "0"}
-    for task in ("test", "build"):
+    manifest = (tmp_path / "my-aqm" / "Cargo.toml").read_text()
+    (path,) = re.findall(r'^forebay-plugin = \{ path = "(.*)" \}$', manifest, re.M)
+    assert (tmp_path / "my-aqm" / path / "Cargo.toml").samefile(ROOT / "crates/plugin/Cargo.toml")
+    assert "exists" in refused("my-aqm", "--source", ROOT)
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust")
+def test_a_new_discipline_builds_tests_and_runs_with_packed_crates_alone(tmp_path: Path) -> None:
+    environment = os.environ | {"CARGO_NET_OFFLINE": "true"}
+
+    def cargo(where: Path, *words: str | Path) -> None:
         done = subprocess.run(
-            ["cargo", task], cwd=crate, env=environment, capture_output=True, text=True
+            ["cargo", *map(str, words)], cwd=where, env=environment, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+    packages = tmp_path / "packages"
+    crates = ["abi", "conformance", "core", "disciplines", "plugin"]
+    options = ["--locked", "--no-verify", "--allow-dirty", "--target-dir", packages]
+    cargo(ROOT, "package", *options, *(f"--package=forebay-{each}" for each in crates))
+    made = command(
+        "new", "discipline", "my-aqm", "--in", tmp_path, "--source", packages / "package"
+    )
+    assert made.returncode == 0, made.stderr
+    crate = tmp_path / "my-aqm"
+    # Nothing in it leads to the source tree.
+    texts = (path.read_bytes() for path in crate.rglob("*") if path.is_file())
+    assert not any(str(ROOT).encode() in text for text in texts)
+    # Kept from one time to the next: what it depends on is the larger part.
+    target = ROOT / "target" / "new-discipline"
+    environment |= {"CARGO_TARGET_DIR": str(target), "CARGO_PROFILE_DEV_DEBUG": "0"}
+    for task in ("test", "build"):
+        cargo(crate, task)
     library = target / "debug" / "libmy_aqm.so"
+    checked = command("kinds", "--check", library)
+    assert checked.stdout == "my-aqm: keeps every contract\n", checked.stderr
     text = (crate / "scenario.toml").read_text()
     (crate / "scenario.toml").write_text(text.replace("target/release/libmy_aqm.so", str(library)))
-    run = command("run", crate / "scenario.toml", "--set", "duration=6s", "--json")
-    assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout)["queues"]["bottleneck"]["kind"] == "my-aqm"
+    compared = command(
+        *("compare", crate / "scenario.toml", "--set", "duration=6s", "-r", "2"),
+        *("--out", tmp_path / "out"),
+    )
+    assert compared.returncode == 0 and "my-aqm" in compared.stdout, compared.stderr
 
 
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust")

@@ -65,12 +65,18 @@ def scenario(template: str, out: Path | None) -> None:
     default=Path(),
     help="Folder in which the crate is created.",
 )
-@path_option("--source", "DIR", "Folder of forebay's source code, if you are not inside it.")
+@path_option(
+    "--source", "DIR", "Forebay's source code, if you are not inside it, or its packed crates."
+)
 def discipline(name: str, folder: Path, source: Path | None) -> None:
     """Write the Rust crate of a queue discipline: a plug-in that builds and runs at once.
 
+    It is built on the crate forebay-plugin: that of the source code around it, or of --source, or
+    else the published one.
+
     Examples:
         forebay new discipline my-aqm
+        forebay new discipline my-aqm --source crates
     """
     from forebay import _new_discipline
 

@@ -3,12 +3,10 @@
 //! An admission rule becomes a kind with one queue, first in, first out. The last line makes this
 //! crate a plug-in.
 
-use forebay_core::config::require;
-use forebay_core::{
-    Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId, Setting, Time,
-    params,
+use forebay_plugin::{
+    Admit, Bank, ConfigError, Context, DropReason, Duration, Limit, Named, Packet, QueueId,
+    Setting, Time, params, require,
 };
-use forebay_disciplines::Admit;
 
 params! {
     /// Parameters of CoDel.
@@ -145,4 +143,4 @@ impl Admit for Codel {
     }
 }
 
-forebay::plugin!(Codel);
+forebay_plugin::plugin!(Codel);
