@@ -149,6 +149,8 @@ ForebayQueueDisc::InitializeParams()
     m_kind = forebay_discipline(m_kindName.c_str());
     NS_ABORT_MSG_IF(m_kind == nullptr, "forebay has no discipline \"" << m_kindName << "\"");
     ForebaySetting setting{};
+    setting.struct_size = sizeof setting;
+    setting.version = FOREBAY_VERSION;
     setting.rate = m_bandwidth.GetBitRate();
     setting.overhead = m_overhead;
     setting.mtu = m_mtu;
@@ -161,6 +163,7 @@ ForebayContext
 ForebayQueueDisc::Context()
 {
     ForebayContext cx{};
+    cx.struct_size = sizeof cx;
     cx.now = static_cast<uint64_t>(Simulator::Now().GetNanoSeconds());
     cx.host = this;
     cx.drop = Drop;

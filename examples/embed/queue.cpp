@@ -22,23 +22,26 @@ int main(int count, char **words) {
     const ForebayDiscipline *kind = forebay_discipline(count > 1 ? words[1] : "fifo");
     if (kind == nullptr) return std::fprintf(stderr, "there is no such discipline\n"), 2;
     ForebaySetting link = {};
+    link.struct_size = sizeof link;
+    link.version = FOREBAY_VERSION;
     link.rate = 10'000'000;
     link.mtu = 1500;
     char error[256];
     void *queue = kind->create(kind, count > 2 ? words[2] : "{}", &link, error, sizeof error);
     if (queue == nullptr) return std::fprintf(stderr, "%s\n", error), 2;
     ForebayContext cx = {};
+    cx.struct_size = sizeof cx;
     cx.drop = drop;
     cx.mark = mark;
     cx.random = draw;
+    ForebayPacket burst[200] = {};
     for (uint32_t id = 0; id < 200; id++) {
-        ForebayPacket packet = {};
-        packet.id = id;
-        packet.len = 1500;
-        packet.flow = id % 4;
-        packet.tos = 2; // ECT(0): it may be marked.
-        kind->enqueue(queue, &packet, &cx);
+        burst[id].id = id;
+        burst[id].len = 1500;
+        burst[id].flow = id % 4;
+        burst[id].tos = 2; // ECT(0): it may be marked.
     }
+    forebay_enqueue_batch(kind, queue, burst, 200, &cx);
     uint32_t sent = 0;
     for (ForebayPacket packet; kind->backlog(queue).packets > 0; cx.now += 1'200'000)
         sent += kind->dequeue(queue, &packet, &cx) == FOREBAY_SENT;

@@ -95,6 +95,7 @@ static void probe(const void *state, uint64_t now, void *to,
 
 static const ForebayDiscipline blue = {
     .version = FOREBAY_VERSION,
+    .struct_size = sizeof(ForebayDiscipline),
     .name = "blue",
     .summary = "drops more after each overflow, less after each idle time",
     .source = "Feng, Shin, Kandlur and Saha, IEEE/ACM ToN 10(4), 2002, section III",

@@ -24,10 +24,11 @@ static void expect(const void *queue, uint64_t ms, double expected) {
 }
 
 int main(void) {
-    const ForebaySetting link = {.rate = 10000000, .overhead = 0, .mtu = 1500};
+    const ForebaySetting link = {.struct_size = sizeof link, .version = FOREBAY_VERSION,
+                                 .mtu = 1500, .rate = 10000000};
     void *queue = create(&blue, "{\"limit\":2,\"increment\":0.25,\"decrement\":0.125,\"freeze_time_ms\":10}",
                          &link, NULL, 0);
-    ForebayContext cx = {.drop = drop, .mark = mark, .random = highest};
+    ForebayContext cx = {.struct_size = sizeof cx, .drop = drop, .mark = mark, .random = highest};
     ForebayPacket packet = {.len = 1000};
     /* Two fit; three overflow, of which one counts. */
     const struct { uint64_t ms; double expected; } arrivals[] = {

@@ -12,6 +12,7 @@ _COMMENT = r"^ */\*\*\n(?P<comment>(?: *\*(?: [^\n]*)?\n)+?) *\*/\n"
 _CONSTANT = re.compile(_COMMENT + r"#define (?P<name>FOREBAY_\w+) (?P<value>.+)", re.M)
 _STRUCT = re.compile(_COMMENT + r"typedef struct (?P<name>\w+) \{\n(?P<body>.*?)^\} ", re.S | re.M)
 _MEMBER = re.compile(_COMMENT + r"(?P<code>[^;]+;)", re.M)
+_MACRO = re.compile(_COMMENT + r"#define (?P<code>forebay_\w+\([^)]*\))", re.M)
 _FUNCTION = re.compile(_COMMENT + r"(?P<code>[\w *]+? \*?forebay_\w+\([^)]*\))( \{|;)", re.M)
 
 
@@ -32,13 +33,21 @@ def c_page(tree: Path) -> str:
         "uses forebay's disciplines asks `forebay_discipline` for one. "
         "[Extending forebay](../extending.md#a-plug-in-in-c) shows both.",
         "",
+        "Each minor version only adds: constants, functions, and members at the ends of structs "
+        "that have a `struct_size`. So a built plug-in runs in every program, and a built program "
+        "with every library, that has the same major version ([what lasts](../stability.md)).",
+        "",
+        "**Threads.** Calls on one queue come one at a time, from any thread. Calls on different "
+        "queues may come at once. Each function says what holds for it.",
+        "",
         "## Functions",
         "",
         "`static inline` functions are in the header itself. They are for plug-ins, which read "
         "their parameters with them.",
     ]
-    for each in _FUNCTION.finditer(text):
-        lines += ["", "```c", f"{each['code']};", "```", "", _told(each["comment"])]
+    for form in (_FUNCTION, _MACRO):
+        for each in form.finditer(text):
+            lines += ["", "```c", f"{each['code']};", "```", "", _told(each["comment"])]
     lines += ["", "## Structs"]
     for each in _STRUCT.finditer(text):
         lines += ["", f"### `{each['name']}`", "", _told(each["comment"]), ""]

@@ -6,15 +6,16 @@
 //! of CPU time a packet. Then whole runs with the built-in CoDel and the plug-in, likewise.
 
 use cpu_time::ThreadTime;
-use forebay::{Disciplines, Exports, ForebayContext, ForebayPacket, ForebaySetting};
+use forebay::{
+    Disciplines, Exports, FOREBAY_VERSION, ForebayContext, ForebayPacket, ForebaySetting,
+};
 use forebay_core::{
     Context, Discipline, DropReason, Duration, Packet, Rate, Rng, Setting, Sink, Time,
 };
 use serde_json::json;
 use std::hint::black_box;
 
-const SETTING: Setting =
-    Setting { rate: Rate::from_bps(10_000_000_000), overhead: 0, mtu: 1500, queues: 1 };
+const SETTING: Setting = Setting::new(Rate::from_bps(10_000_000_000), 0, 1500);
 const DEPTH: u32 = 100;
 
 struct Retire;
@@ -89,13 +90,21 @@ fn main() {
     let index = kinds.names().iter().position(|name| *name == "codel").unwrap();
     // SAFETY: the interface's contracts are kept below; the queue lives as long as the process.
     let kind = unsafe { &*exports.get(index as u32) };
-    let setting = ForebaySetting { rate: 10_000_000_000, overhead: 0, mtu: 1500 };
+    let setting = ForebaySetting {
+        struct_size: size_of::<ForebaySetting>() as u32,
+        version: FOREBAY_VERSION,
+        overhead: 0,
+        mtu: 1500,
+        rate: 10_000_000_000,
+    };
     let params = std::ffi::CString::new(block.to_string()).unwrap();
     let null = std::ptr::null_mut();
     // SAFETY: as above.
     let queue = unsafe { kind.create.unwrap()(kind, params.as_ptr(), &setting, null, 0) };
     let host = null.cast();
-    let mut cx = ForebayContext { now: 0, host, drop: drop_packet, mark, random: draw };
+    let struct_size = size_of::<ForebayContext>() as u32;
+    let (drop, random, tcp, bytes) = (drop_packet as _, draw as _, None, None);
+    let mut cx = ForebayContext { struct_size, now: 0, host, drop, mark, random, tcp, bytes };
     let mut next = 0_u32;
     let mut enqueue = move |cx: &mut ForebayContext| {
         let id = next % 1024;

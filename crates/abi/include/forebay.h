@@ -8,15 +8,26 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 /**
- * Version of this interface; both sides must have the same. 2 added `shapes`, 3 a reason of drops,
- * 4 `forebay_reason`, `forebay_bool` and `forebay_text`; in 4, too, `forebay_number` is NaN where
- * it was 0.
+ * Major version of this interface: both sides must have the same.
  */
-#define FOREBAY_VERSION 4
+#define FOREBAY_MAJOR 1
+
+/**
+ * Minor version. A later one adds constants, and members at the ends of the structs that have a
+ * `struct_size`; it changes nothing. So a plug-in runs in hosts of every minor version, and a
+ * program with every library, earlier or later than its own.
+ */
+#define FOREBAY_MINOR 0
+
+/**
+ * Version of this interface, in one number.
+ */
+#define FOREBAY_VERSION ((FOREBAY_MAJOR << 16) | FOREBAY_MINOR)
 
 /**
  * `enqueue`: the packet joined a queue.
@@ -79,13 +90,23 @@
 #define FOREBAY_REDUNDANT_ACK 5
 
 /**
+ * Reason of a drop: none of the others. Each side treats a reason that it does not know, of a later
+ * minor version, as this one.
+ */
+#define FOREBAY_OTHER 6
+
+/**
  * The port of a discipline, when it is created.
  */
 typedef struct ForebaySetting {
   /**
-   * The link's rate in bit/s (the mean rate, where it varies).
+   * `sizeof(ForebaySetting)`, set by the host; `forebay_has` asks for it.
    */
-  uint64_t rate;
+  uint32_t struct_size;
+  /**
+   * The host's `FOREBAY_VERSION`.
+   */
+  uint32_t version;
   /**
    * Bytes that the link adds to every IP packet.
    */
@@ -94,10 +115,14 @@ typedef struct ForebaySetting {
    * Largest IP packet in bytes.
    */
   uint32_t mtu;
+  /**
+   * The link's rate in bit/s (the mean rate, where it varies).
+   */
+  uint64_t rate;
 } ForebaySetting;
 
 /**
- * A packet as a queue sees it: 32 bytes without padding, no payload.
+ * A packet as a queue sees it: 32 bytes without padding, no payload. No minor version changes it.
  *
  * The host fills it in, with 0 for what it does not know. A discipline gives it back as it came,
  * apart from `tos`, which `mark` changes. `queued` is set by forebay: as a host, before a plug-in
@@ -151,9 +176,72 @@ typedef struct ForebayPacket {
 } ForebayPacket;
 
 /**
- * Context of a call of a discipline.
+ * Fields of a TCP header (RFC 9293, section 3.1), in the byte order of the machine.
+ */
+typedef struct ForebayTcp {
+  /**
+   * `sizeof(ForebayTcp)`, set by whoever has the memory; nothing is written beyond.
+   */
+  uint32_t struct_size;
+  /**
+   * Sequence number.
+   */
+  uint32_t seq;
+  /**
+   * Acknowledgment number; significant if 0x10 is in `flags`.
+   */
+  uint32_t ack;
+  /**
+   * Payload in bytes.
+   */
+  uint32_t payload_len;
+  /**
+   * The 12 control bits, as in the header: FIN 0x01, SYN 0x02, RST 0x04, ACK 0x10, and so on.
+   */
+  uint16_t flags;
+  /**
+   * Window field, unscaled.
+   */
+  uint16_t window;
+  /**
+   * Whether the option with timestamps is present (RFC 7323).
+   */
+  bool has_timestamps;
+  /**
+   * Whether there are options of other kinds, or malformed ones.
+   */
+  bool other_options;
+  /**
+   * Shift count of the window scale option; 255 if it is absent.
+   */
+  uint8_t window_scale;
+  /**
+   * Number of selective acknowledgments (RFC 2018), 0 to 4.
+   */
+  uint8_t sack_count;
+  /**
+   * Timestamp value, TSval.
+   */
+  uint32_t timestamp;
+  /**
+   * Timestamp echo reply, TSecr.
+   */
+  uint32_t timestamp_echo;
+  /**
+   * Left and right edge of each selective acknowledgment.
+   */
+  uint32_t sack[4][2];
+} ForebayTcp;
+
+/**
+ * Context of a call of a discipline. Its functions may be called until that call returns, by the
+ * thread that runs it.
  */
 typedef struct ForebayContext {
+  /**
+   * `sizeof(ForebayContext)`, set by the host; `forebay_has` asks for it.
+   */
+  uint32_t struct_size;
   /**
    * The present instant in ns; never decreases from call to call.
    */
@@ -175,10 +263,23 @@ typedef struct ForebayContext {
    * 64 random bits of the port's own stream.
    */
   uint64_t (*random)(struct ForebayContext *cx);
+  /**
+   * Writes the TCP header of the packet that is being enqueued to `to`; false if it has none, or
+   * if the host does not know it. May be NULL.
+   */
+  bool (*tcp)(struct ForebayContext *cx, const struct ForebayPacket *arriving, struct ForebayTcp *to);
+  /**
+   * The bytes of the packet that is being enqueued, from the IP header on, and their number at
+   * `length`; NULL if the host does not have them, as in a simulation. They stay until `enqueue`
+   * returns. May be NULL.
+   */
+  const uint8_t *(*bytes)(struct ForebayContext *cx,
+                          const struct ForebayPacket *arriving,
+                          uintptr_t *length);
 } ForebayContext;
 
 /**
- * Packets and bytes in a queue.
+ * Packets and bytes in a queue. No minor version changes it.
  */
 typedef struct ForebayBacklog {
   /**
@@ -193,16 +294,22 @@ typedef struct ForebayBacklog {
 
 /**
  * A kind of queue discipline. Text is UTF-8 and ends with a zero byte; it and this struct live as
- * long as the process.
+ * long as the process, and nobody changes them. `state` is what `create` returned. Nothing may be
+ * unwound or jumped across a call.
  *
- * Calls on one queue come one at a time, not always from the same thread. `state` is what `create`
- * returned. Nothing may be unwound or jumped across a call.
+ * Threads: `create` and `effective` may be called by several threads at once. All other functions
+ * are calls on one queue: these come one at a time, also those that change nothing, and from any
+ * thread. Calls on different queues may come at once, also on queues of the same kind.
  */
 typedef struct ForebayDiscipline {
   /**
    * `FOREBAY_VERSION`.
    */
   uint32_t version;
+  /**
+   * `sizeof(ForebayDiscipline)`; `forebay_has` asks for it.
+   */
+  uint32_t struct_size;
   /**
    * The name that a scenario writes as `kind = "..."`.
    */
@@ -237,7 +344,8 @@ typedef struct ForebayDiscipline {
   const void *data;
   /**
    * Makes a queue. `params` is an object as compact JSON. NULL if something is wrong, with a text
-   * such as "target: must be greater than 0" in the `size` bytes at `error`.
+   * such as "target: must be greater than 0" in the `size` bytes at `error`. Any thread, several
+   * at once.
    */
   void *(*create)(const struct ForebayDiscipline *kind,
                   const char *params,
@@ -245,34 +353,37 @@ typedef struct ForebayDiscipline {
                   char *error,
                   uintptr_t size);
   /**
-   * Ends a queue. Packets that it still holds are lost.
+   * Ends a queue. Packets that it still holds are lost. The last call on it, by any thread.
    */
   void (*destroy)(void *state);
   /**
    * Takes an arriving packet: `FOREBAY_QUEUED`, `FOREBAY_DROPPED` (through the context) or
-   * `FOREBAY_FAILED`.
+   * `FOREBAY_FAILED`. Any thread, one call at a time on a queue.
    */
   int32_t (*enqueue)(void *state, const struct ForebayPacket *packet, struct ForebayContext *cx);
   /**
    * The next packet to send: `FOREBAY_SENT` with the packet at `packet`, `FOREBAY_NONE` or
    * `FOREBAY_FAILED`. None does not mean empty: an AQM may have dropped all that it looked at.
+   * Any thread, one call at a time on a queue.
    */
   int32_t (*dequeue)(void *state, struct ForebayPacket *packet, struct ForebayContext *cx);
   /**
    * When to call `dequeue` next, in ns: `now` or before, at once; `FOREBAY_IDLE`, not before
-   * another packet arrives. Changes nothing.
+   * another packet arrives. Changes nothing. Any thread, one call at a time on a queue.
    */
   uint64_t (*wake)(const void *state, uint64_t now);
   /**
-   * The contents of the queue now.
+   * The contents of the queue now. Changes nothing. Any thread, one call at a time on a queue.
    */
   struct ForebayBacklog (*backlog)(const void *state);
   /**
-   * Tells the queue that the link's rate is now `rate` bit/s. May be NULL.
+   * Tells the queue that the link's rate is now `rate` bit/s. Any thread, one call at a time on a
+   * queue. May be NULL.
    */
   void (*set_link_rate)(void *state, uint64_t now, uint64_t rate);
   /**
-   * Reports internal variables by name, for plots. May be NULL.
+   * Reports internal variables by name, for plots. Changes nothing. Any thread, one call at a
+   * time on a queue. May be NULL.
    */
   void (*probe)(const void *state, uint64_t now, void *to, void (*report)(void *to,
                                                                           const char *name,
@@ -280,7 +391,7 @@ typedef struct ForebayDiscipline {
   /**
    * Writes the parameters with every default filled in, as JSON, into the `size` bytes at `out`.
    * Returns the length without the zero byte, or the length that would be needed. If something
-   * is wrong, writes a message and returns -1. May be NULL.
+   * is wrong, writes a message and returns -1. Any thread, several at once. May be NULL.
    */
   intptr_t (*effective)(const struct ForebayDiscipline *kind,
                         const char *params,
@@ -288,9 +399,51 @@ typedef struct ForebayDiscipline {
                         char *out,
                         uintptr_t size);
   /**
-   * The reason for which a call returned `FOREBAY_FAILED`; NULL if none did. May be NULL.
+   * The reason for which a call returned `FOREBAY_FAILED`; NULL if none did. The text stays until
+   * `destroy`. Any thread, one call at a time on a queue. May be NULL.
    */
   const char *(*fault)(const void *state);
+  /**
+   * Takes over the parameters of `fresh`, a queue of the same kind that `create` has just made,
+   * from `now` on, and keeps packets and state. The host ends `fresh` afterwards. False if it
+   * cannot, and then nothing has changed. Any thread, one call at a time on both queues. May be
+   * NULL, if it never can.
+   */
+  bool (*retune)(void *state, uint64_t now, void *fresh);
+  /**
+   * Whether `packet` may skip the queue. It may if the queue is empty, the link could send the
+   * packet at once, and enqueuing and dequeuing it now would leave it and the queue as they were.
+   * A host asks only while the queue is empty; `id` and `queued` do not count. Changes nothing.
+   * Any thread, one call at a time on a queue. May be NULL, if none may.
+   */
+  bool (*passes)(const void *state, const struct ForebayPacket *packet);
+  /**
+   * Reports every waiting packet with the number of its inner queue, for pictures. Packets of a
+   * queue come in order of service; queues that are served first come first, as far as this is
+   * known. Reports nothing if it cannot tell. Changes nothing. Any thread, one call at a time on
+   * a queue. May be NULL.
+   */
+  void (*waiting)(const void *state, void *to, void (*report)(void *to,
+                                                              uint32_t queue,
+                                                              const struct ForebayPacket *packet));
+  /**
+   * `enqueue` for each of `count` packets, in order, at one instant. Returns how many joined a
+   * queue; the others were dropped through the context. -1: it has failed. Any thread, one call
+   * at a time on a queue. May be NULL; `forebay_enqueue_batch` then calls `enqueue`.
+   */
+  intptr_t (*enqueue_batch)(void *state,
+                            const struct ForebayPacket *packets,
+                            uintptr_t count,
+                            struct ForebayContext *cx);
+  /**
+   * `dequeue` at one instant until `count` packets are at `packets` or there is none. Returns how
+   * many there are; -1: it has failed. Any thread, one call at a time on a queue. May be NULL;
+   * `forebay_dequeue_batch` then calls `dequeue`.
+   */
+  intptr_t (*dequeue_batch)(void *state,
+                            struct ForebayPacket *packets,
+                            uintptr_t count,
+                            struct ForebayContext *cx);
 } ForebayDiscipline;
 
 #ifdef __cplusplus
@@ -298,8 +451,14 @@ extern "C" {
 #endif // __cplusplus
 
 /**
+ * The library's `FOREBAY_VERSION`. That in the header is the one for which a program is compiled.
+ * Any thread, several at once.
+ */
+uint32_t forebay_version(void);
+
+/**
  * The discipline called `name`; NULL if there is none. "combination" is any classifier, admission
- * rule and scheduler, named in its parameters.
+ * rule and scheduler, named in its parameters. Any thread, several at once.
  *
  * # Safety
  * `name` is NULL or a text that ends with a zero byte.
@@ -307,15 +466,28 @@ extern "C" {
 const struct ForebayDiscipline *forebay_discipline(const char *name);
 
 /**
- * The disciplines by index, in the order of their names; NULL after the last.
+ * The disciplines by index, in the order of their names; NULL after the last. Any thread, several at
+ * once.
  */
 const struct ForebayDiscipline *forebay_discipline_at(uint32_t index);
 
 /**
- * Name of a reason of drops, for statistics: "overflow", "aqm", "preempted", "policed", "pushed_out"
- * or "redundant_ack"; NULL if there is no reason of that number.
+ * Name of a reason of drops, for statistics: "overflow", "aqm", "preempted", "policed", "pushed_out",
+ * "redundant_ack" or "other"; NULL if there is no reason of that number. Any thread, several at once.
  */
 const char *forebay_reason(uint32_t reason);
+
+/**
+ * Reads the TCP header at the beginning of `segment`, whose rest up to `length` bytes is the payload,
+ * for a host's `tcp`. False if the header is incomplete. `to` must say its `struct_size`. Any thread,
+ * several at once.
+ *
+ * # Safety
+ * `length` bytes are at `segment`, and as many may be written to `to` as its `struct_size` says.
+ */
+bool forebay_tcp(const uint8_t *segment,
+                 uintptr_t length,
+                 struct ForebayTcp *to);
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -326,12 +498,55 @@ const char *forebay_reason(uint32_t reason);
 extern "C" {
 #endif
 /**
- * The symbol that a plug-in exports: its disciplines by index, NULL after the last.
+ * The symbol that a plug-in exports: its disciplines by index, NULL after the last. Hosts call it in
+ * one thread at a time.
  */
 const ForebayDiscipline *forebay_plugin(uint32_t index);
 #ifdef __cplusplus
 }
 #endif
+
+/**
+ * Whether the struct of `type` at `at`, made by the other side, has the member `member`. Ask for
+ * members that came after version 1.0; structs of an earlier minor version end before them.
+ */
+#define forebay_has(type, at, member) \
+    ((at)->struct_size >= offsetof(type, member) + sizeof((at)->member))
+
+/**
+ * Hands `count` packets to the queue `state` of `kind` at one instant. Returns how many joined it, or
+ * -1 if it has failed. Any thread, one call at a time on a queue.
+ */
+static inline intptr_t forebay_enqueue_batch(const ForebayDiscipline *kind, void *state,
+                                             const ForebayPacket *packets, size_t count,
+                                             ForebayContext *cx) {
+    if (kind->enqueue_batch != NULL) return kind->enqueue_batch(state, packets, count, cx);
+    intptr_t joined = 0;
+    for (size_t i = 0; i < count; i++) {
+        int32_t answer = kind->enqueue(state, &packets[i], cx);
+        if (answer == FOREBAY_FAILED) return -1;
+        joined += answer == FOREBAY_QUEUED;
+    }
+    return joined;
+}
+
+/**
+ * Takes up to `count` packets from the queue `state` of `kind` at one instant. Returns how many are at
+ * `packets`, or -1 if it has failed. Any thread, one call at a time on a queue.
+ */
+static inline intptr_t forebay_dequeue_batch(const ForebayDiscipline *kind, void *state,
+                                             ForebayPacket *packets, size_t count,
+                                             ForebayContext *cx) {
+    if (kind->dequeue_batch != NULL) return kind->dequeue_batch(state, packets, count, cx);
+    intptr_t given = 0;
+    while ((size_t)given < count) {
+        int32_t answer = kind->dequeue(state, &packets[given], cx);
+        if (answer == FOREBAY_FAILED) return -1;
+        if (answer == FOREBAY_NONE) break;
+        given += 1;
+    }
+    return given;
+}
 
 /* Where the value of a parameter begins; NULL if there is none of that name. */
 static inline const char *forebay_member(const char *params, const char *name) {
@@ -355,7 +570,7 @@ static inline const char *forebay_member(const char *params, const char *name) {
 
 /**
  * The parameter `name`, a number or an integer, in `params` as `create` gets them; NaN if there is
- * no number of that name. The locale does not matter.
+ * no number of that name. The locale does not matter. Any thread.
  */
 static inline double forebay_number(const char *params, const char *name) {
     const char *at = forebay_member(params, name);

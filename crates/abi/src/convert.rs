@@ -1,6 +1,7 @@
 //! Converts packets, reasons and messages between the two sides of the interface.
 
 use crate::interface::*;
+use forebay_core::tcp::{SackBlocks, Tcp};
 use forebay_core::{ConfigError, DropReason, Packet, PacketKind};
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -173,27 +174,79 @@ pub unsafe fn take(known: &ForebayPacket) -> Packet {
 
 /// The number of `reason` in the interface.
 pub const fn number(reason: DropReason) -> u32 {
-    match reason {
-        DropReason::Overflow => FOREBAY_OVERFLOW,
-        DropReason::Aqm => FOREBAY_AQM,
-        DropReason::Preempted => FOREBAY_PREEMPTED,
-        DropReason::Policed => FOREBAY_POLICED,
-        DropReason::PushedOut => FOREBAY_PUSHED_OUT,
-        DropReason::RedundantAck => FOREBAY_REDUNDANT_ACK,
-    }
+    reason as u32
 }
 
 const _: () = {
-    let mut place = 0;
-    while place < DropReason::ALL.len() {
-        assert!(number(DropReason::ALL[place]) as usize == place);
-        place += 1;
+    macro_rules! numbered {
+        ($($reason:ident $number:ident),+) => {
+            $(assert!(number(DropReason::$reason) == $number);)+
+            assert!([$($number),+].len() == DropReason::ALL.len());
+        };
     }
+    numbered!(
+        Overflow FOREBAY_OVERFLOW, Aqm FOREBAY_AQM, Preempted FOREBAY_PREEMPTED,
+        Policed FOREBAY_POLICED, PushedOut FOREBAY_PUSHED_OUT,
+        RedundantAck FOREBAY_REDUNDANT_ACK, Other FOREBAY_OTHER
+    );
 };
 
-/// The reason with that number. An unknown one counts as a rule's.
+/// The reason with that number. One that this version does not know is another.
 pub fn reason(number: u32) -> DropReason {
-    *DropReason::ALL.get(number as usize).unwrap_or(&DropReason::Aqm)
+    *DropReason::ALL.get(number as usize).unwrap_or(&DropReason::Other)
+}
+
+/// Writes `header` to `to`, as much as there is room for.
+///
+/// # Safety
+/// `to` says how many bytes may be written there.
+pub unsafe fn write_tcp(header: &Tcp, to: *mut ForebayTcp) {
+    // SAFETY: by the contract above.
+    let struct_size = unsafe { (*to).struct_size };
+    let (timestamp, timestamp_echo) = header.timestamps.unwrap_or_default();
+    let mut sack = [[0; 2]; 4];
+    let blocks = header.sack.as_slice();
+    sack.iter_mut().zip(blocks).for_each(|(to, (left, right))| *to = [*left, *right]);
+    let whole = ForebayTcp {
+        struct_size,
+        seq: header.seq,
+        ack: header.ack,
+        payload_len: header.payload_len,
+        flags: header.flags,
+        window: header.window,
+        has_timestamps: header.timestamps.is_some(),
+        other_options: header.other_options,
+        window_scale: header.window_scale.unwrap_or(NO_SCALE),
+        sack_count: blocks.len() as u8,
+        timestamp,
+        timestamp_echo,
+        sack,
+    };
+    let room = size_of::<ForebayTcp>().min(struct_size as usize);
+    // SAFETY: by the contract above.
+    unsafe { ptr::copy_nonoverlapping(ptr::from_ref(&whole).cast::<u8>(), to.cast(), room) };
+}
+
+/// A segment without the window scale option.
+const NO_SCALE: u8 = 255;
+
+/// The header that a host has written.
+pub fn read_tcp(from: &ForebayTcp) -> Tcp {
+    let mut sack = SackBlocks::default();
+    for [left, right] in from.sack.iter().take(usize::from(from.sack_count)) {
+        sack.push(*left, *right);
+    }
+    Tcp {
+        seq: from.seq,
+        ack: from.ack,
+        flags: from.flags & 0xfff,
+        window: from.window,
+        payload_len: from.payload_len,
+        timestamps: from.has_timestamps.then_some((from.timestamp, from.timestamp_echo)),
+        window_scale: Some(from.window_scale).filter(|scale| *scale != NO_SCALE),
+        sack,
+        other_options: from.other_options,
+    }
 }
 
 /// `text` without zero bytes, for C.

@@ -1,8 +1,10 @@
 //! Shows disciplines that are written in Rust through the C interface. A panic ends the queue, not
 //! the host.
 
-use crate::convert::{c_string, from_c, give, number, text, to_c, write};
+use crate::convert::{c_string, from_c, give, number, read_tcp, text, to_c, write};
 use crate::interface::*;
+use crate::version::misfit;
+use forebay_core::tcp::Tcp;
 use forebay_core::{
     ConfigError, Context, Discipline, DropReason, Entry, Packet, Rate, Registry, Rng, Setting,
     Sink, Time, Verdict, Wake,
@@ -11,6 +13,7 @@ use schemars::SchemaGenerator;
 use serde_json::{Value, json};
 use std::cell::OnceCell;
 use std::ffi::{CString, c_char, c_void};
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
@@ -56,6 +59,7 @@ fn export(entry: Entry<dyn Discipline>) -> ForebayDiscipline {
     }
     ForebayDiscipline {
         version: FOREBAY_VERSION,
+        struct_size: size_of::<ForebayDiscipline>() as u32,
         name: forever(&entry.name),
         summary: forever(&entry.summary),
         source: forever(&entry.source),
@@ -73,6 +77,11 @@ fn export(entry: Entry<dyn Discipline>) -> ForebayDiscipline {
         probe: Some(probe),
         effective: Some(effective),
         fault: Some(fault),
+        retune: Some(retune),
+        passes: Some(passes),
+        waiting: Some(waiting),
+        enqueue_batch: Some(enqueue_batch),
+        dequeue_batch: Some(dequeue_batch),
     }
 }
 
@@ -110,8 +119,8 @@ unsafe fn asked<'a>(
             ConfigError::new("", format!("the parameters are not JSON: {error}"))
         })?,
     };
-    let ForebaySetting { rate, overhead, mtu } = setting;
-    Ok((entry, params, Setting { rate: Rate::from_bps(rate), overhead, mtu, queues: 1 }))
+    let ForebaySetting { rate, overhead, mtu, .. } = setting;
+    Ok((entry, params, Setting::new(Rate::from_bps(rate), overhead, mtu)))
 }
 
 unsafe extern "C" fn create(
@@ -185,23 +194,46 @@ impl Sink for Host {
         // SAFETY: as above.
         unsafe { ((*self.0).mark)(self.0, &mut marked) };
     }
+
+    fn tcp_header(&mut self, arriving: &Packet) -> Option<Tcp> {
+        // SAFETY: as above; every number is a value of the members of a header that are no booleans.
+        unsafe {
+            let tcp = (*self.0).tcp?;
+            let mut header = MaybeUninit::<ForebayTcp>::zeroed().assume_init();
+            header.struct_size = size_of::<ForebayTcp>() as u32;
+            tcp(self.0, to_c(arriving), &mut header).then(|| read_tcp(&header))
+        }
+    }
+
+    fn bytes(&mut self, arriving: &Packet) -> Option<&[u8]> {
+        let mut length = 0;
+        // SAFETY: as above; the bytes are the host's until `enqueue` returns.
+        unsafe {
+            let bytes = (*self.0).bytes?(self.0, to_c(arriving), &mut length);
+            (!bytes.is_null()).then(|| std::slice::from_raw_parts(bytes, length))
+        }
+    }
 }
 
 /// Runs `act` on the queue at `state` under the host's context.
 ///
 /// # Safety
 /// `state` is a queue from `create` that nothing else uses now, and `cx` the context of this call.
-unsafe fn with(
+unsafe fn with<T: From<i8>>(
     state: *mut c_void,
     cx: *mut ForebayContext,
-    act: impl FnOnce(&mut dyn Discipline, &mut Context) -> i32,
-) -> i32 {
+    act: impl FnOnce(&mut dyn Discipline, &mut Context) -> T,
+) -> T {
     // Everything happens inside the closure, so that little is captured.
     let answer = catch_unwind(AssertUnwindSafe(move || {
         // SAFETY: by the contract above.
-        let (queue, now) = unsafe { (&mut *state.cast::<Queue>(), (*cx).now) };
+        let (queue, now, size) =
+            unsafe { (&mut *state.cast::<Queue>(), (*cx).now, (*cx).struct_size) };
+        if let Some(misfit) = misfit(size) {
+            queue.fault.get_or_init(|| c_string(&misfit));
+        }
         if queue.fault.get().is_some() {
-            return FOREBAY_FAILED;
+            return T::from(FAILED);
         }
         // SAFETY: the context's own function.
         let begin = || Rng::named(unsafe { ((*cx).random)(cx) }, "plug-in");
@@ -212,8 +244,28 @@ unsafe fn with(
         // SAFETY: as above.
         let queue = unsafe { &*state.cast::<Queue>() };
         queue.fault.get_or_init(|| c_string(&said(&*panic)));
-        FOREBAY_FAILED
+        T::from(FAILED)
     })
+}
+
+/// The answer of a call that failed, in any width.
+const FAILED: i8 = FOREBAY_FAILED as i8;
+
+/// Hands in the packet at `packet`; whether it joined a queue.
+///
+/// # Safety
+/// There is a packet.
+#[inline]
+unsafe fn takes(
+    discipline: &mut dyn Discipline,
+    packet: *const ForebayPacket,
+    cx: &mut Context,
+) -> bool {
+    // SAFETY: by the contract above.
+    let mut packet = from_c(unsafe { &*packet });
+    // As `Port::offer` does for hosts in Rust.
+    packet.queued = cx.now;
+    discipline.enqueue(packet, cx) == Verdict::Queued
 }
 
 unsafe extern "C" fn enqueue(
@@ -224,13 +276,7 @@ unsafe extern "C" fn enqueue(
     // SAFETY: the pointers are the caller's.
     unsafe {
         with(state, cx, move |discipline, cx| {
-            // As `Port::offer` does for hosts in Rust.
-            let mut packet = from_c(&*packet);
-            packet.queued = cx.now;
-            match discipline.enqueue(packet, cx) {
-                Verdict::Queued => FOREBAY_QUEUED,
-                Verdict::Dropped => FOREBAY_DROPPED,
-            }
+            if takes(discipline, packet, cx) { FOREBAY_QUEUED } else { FOREBAY_DROPPED }
         })
     }
 }
@@ -246,6 +292,52 @@ unsafe extern "C" fn dequeue(
             if give(discipline.dequeue(cx), packet) { FOREBAY_SENT } else { FOREBAY_NONE }
         })
     }
+}
+
+unsafe extern "C" fn enqueue_batch(
+    state: *mut c_void,
+    packets: *const ForebayPacket,
+    count: usize,
+    cx: *mut ForebayContext,
+) -> isize {
+    // SAFETY: so many packets are the caller's.
+    unsafe {
+        with(state, cx, move |discipline, cx| {
+            let joined = (0..count).filter(|place| takes(discipline, packets.add(*place), cx));
+            joined.count() as isize
+        })
+    }
+}
+
+unsafe extern "C" fn dequeue_batch(
+    state: *mut c_void,
+    packets: *mut ForebayPacket,
+    count: usize,
+    cx: *mut ForebayContext,
+) -> isize {
+    // SAFETY: so many packets may be written there.
+    unsafe {
+        with(state, cx, move |discipline, cx| {
+            let mut given = 0;
+            while given < count && give(discipline.dequeue(cx), packets.add(given)) {
+                given += 1;
+            }
+            given as isize
+        })
+    }
+}
+
+unsafe extern "C" fn retune(state: *mut c_void, now: u64, fresh: *mut c_void) -> bool {
+    // SAFETY: the pointers are the caller's, and nobody else uses the two queues now.
+    let (queue, fresh) = unsafe { (&mut *state.cast::<Queue>(), &mut *fresh.cast::<Queue>()) };
+    if queue.fault.get().is_some() {
+        return false;
+    }
+    let tell = || queue.discipline.retune(Time::from_nanos(now), &mut *fresh.discipline);
+    catch_unwind(AssertUnwindSafe(tell)).unwrap_or_else(|panic| {
+        queue.fault.get_or_init(|| c_string(&said(&*panic)));
+        false
+    })
 }
 
 /// Asks the queue at `state` a question that changes nothing. Returns `otherwise` if it fails or
@@ -306,6 +398,33 @@ unsafe extern "C" fn probe(
             let name = c_string(name);
             // SAFETY: the caller's own function, with what it gave for it.
             unsafe { report(to, name.as_ptr(), value) };
+        });
+    };
+    // SAFETY: the pointer is the caller's.
+    unsafe { ask(state, (), tell) }
+}
+
+unsafe extern "C" fn passes(state: *const c_void, packet: *const ForebayPacket) -> bool {
+    // SAFETY: the pointers are the caller's.
+    unsafe {
+        ask(state, false, |discipline| {
+            let packet = from_c(&*packet);
+            let passes = discipline.passes(&packet);
+            packet.retire();
+            passes
+        })
+    }
+}
+
+unsafe extern "C" fn waiting(
+    state: *const c_void,
+    to: *mut c_void,
+    report: unsafe extern "C" fn(to: *mut c_void, queue: u32, packet: *const ForebayPacket),
+) {
+    let tell = |discipline: &dyn Discipline| {
+        discipline.waiting(&mut |queue, packet| {
+            // SAFETY: the caller's own function, with what it gave for it.
+            unsafe { report(to, u32::try_from(queue).unwrap_or(u32::MAX), to_c(packet)) };
         });
     };
     // SAFETY: the pointer is the caller's.

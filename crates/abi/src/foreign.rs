@@ -5,9 +5,11 @@ use crate::convert;
 use crate::interface::*;
 use crate::ledger::{Ledger, Way};
 use crate::watch::{self, Function};
+use forebay_core::tcp::Tcp;
 use forebay_core::{
     Backlog, Conduct, Context, Discipline, DropReason, Packet, Rate, Time, Verdict, Wake,
 };
+use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -19,7 +21,7 @@ const QUESTIONS: u32 = 64;
 const MOST_IDLE: u32 = 1000;
 
 /// A queue of a plug-in. `forebay.h` explains its functions and their results.
-pub trait Outside: Send {
+pub trait Outside: Send + Sized {
     /// Takes an arriving packet: `FOREBAY_QUEUED`, `FOREBAY_DROPPED` or `FOREBAY_FAILED`.
     fn enqueue(&mut self, packet: &ForebayPacket, call: &mut Call) -> i32;
 
@@ -38,6 +40,19 @@ pub trait Outside: Send {
 
     /// Reports internal variables by name.
     fn probe(&self, now: Time, out: &mut dyn FnMut(&str, f64));
+
+    /// Takes over the parameters of `fresh`, which was just made, from `now` on; false if it cannot.
+    fn retune(&mut self, _now: Time, _fresh: &mut Self) -> bool {
+        false
+    }
+
+    /// Whether `packet` may skip the queue, which is empty.
+    fn passes(&self, _packet: &Packet) -> bool {
+        false
+    }
+
+    /// Shows the packets that it holds, each with the number of its inner queue, or none.
+    fn waiting(&self, _out: &mut dyn FnMut(usize, &ForebayPacket)) {}
 
     /// The fault because of which it cannot go on.
     fn said(&self) -> Option<Cow<'_, str>>;
@@ -72,6 +87,22 @@ impl Call<'_, '_> {
     /// 64 random bits of the port's own stream.
     pub fn random(&mut self) -> u64 {
         self.cx.rng.next_u64()
+    }
+
+    /// The TCP header of the packet that is being enqueued, if it has one and the host knows it.
+    pub fn tcp_header(&mut self, arriving: &ForebayPacket) -> Option<Tcp> {
+        let packet = self.ledger.copy(arriving.id)?;
+        let header = self.cx.tcp_header(&packet);
+        packet.retire();
+        header
+    }
+
+    /// The bytes of the packet that is being enqueued, if the host has them.
+    pub fn bytes(&mut self, arriving: &ForebayPacket) -> Option<&[u8]> {
+        let packet = self.ledger.copy(arriving.id)?;
+        let bytes = self.cx.bytes(&packet);
+        packet.retire();
+        bytes
     }
 }
 
@@ -284,6 +315,19 @@ impl<T: Outside + 'static> Discipline for Foreign<T> {
         self.ledger.fault().map(|fault| format!("{}: {fault}", self.who))
     }
 
+    fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
+        let Some(fresh) = fresh.downcast_mut::<Self>() else { return false };
+        let outside = &mut self.outside;
+        let retune = || outside.retune(now, &mut fresh.outside);
+        self.ledger.fault().is_none() && self.under_way.during(Function::Retune, retune)
+    }
+
+    #[inline]
+    fn passes(&self, packet: &Packet) -> bool {
+        let passes = || self.outside.passes(packet);
+        self.ledger.fault().is_none() && self.under_way.during(Function::Passes, passes)
+    }
+
     fn probe(&self, now: Time, out: &mut dyn FnMut(&'static str, f64)) {
         if self.ledger.fault().is_some() {
             return;
@@ -293,8 +337,12 @@ impl<T: Outside + 'static> Discipline for Foreign<T> {
     }
 
     fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
-        // The host knows which packets it holds, but not in which queues.
-        self.ledger.show(&mut |packet| out(0, packet));
+        let mut shown = Vec::new();
+        if self.ledger.fault().is_none() {
+            let mut note = |queue, packet: &ForebayPacket| shown.push((packet.id, queue));
+            self.under_way.during(Function::Waiting, || self.outside.waiting(&mut note));
+        }
+        self.ledger.show(&shown, out);
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::convert::{self, c_string, text};
 use crate::foreign::Foreign;
 use crate::interface::*;
-use crate::native::{Calls, Native};
+use crate::native::{Calls, Kind, Native};
+use crate::version;
 use crate::watch::{self, Function};
 use forebay_core::{Conduct, ConfigError, Discipline, Entry, Limit, Recipe, Setting, config};
 use schemars::{Schema, SchemaGenerator};
@@ -28,16 +29,8 @@ pub unsafe fn import(
     kind: *const ForebayDiscipline,
     from: &str,
 ) -> Result<Entry<dyn Discipline>, String> {
-    // SAFETY: every version begins with its number.
-    let version = unsafe { *kind.cast::<u32>() };
-    if version != FOREBAY_VERSION {
-        return Err(format!(
-            "it speaks version {version} of the interface, this program version \
-             {FOREBAY_VERSION}; build it again with this program's forebay.h"
-        ));
-    }
-    // SAFETY: by the contract above, the version being ours.
-    let kind: &'static ForebayDiscipline = unsafe { &*kind };
+    // SAFETY: by the contract above.
+    let (own, kind) = unsafe { (kind, version::known(kind)?) };
     // SAFETY: these are texts that live as long as the process.
     let words = unsafe { [text(kind.name), text(kind.summary), text(kind.source)] };
     let [Some(name), Some(summary), Some(source)] = words else {
@@ -64,27 +57,29 @@ pub unsafe fn import(
         legible(&schema).map_err(|error| format!("discipline \"{name}\": its schema: {error}"))?;
     }
     let who = format!("plug-in {from}, discipline \"{name}\"").into();
-    let ForebayDiscipline { keeps_order, shapes, .. } = *kind;
-    let facts = Conduct { keeps_order, shapes, ..Conduct::USUAL };
+    let ForebayDiscipline { keeps_order, shapes, .. } = kind;
+    let facts = Conduct::USUAL.with_order(keeps_order).with_shaping(shapes);
     let words = [name.into(), summary.into(), source.into()];
-    Ok(Entry::new(words, facts, Import { who, kind, calls, facts, schema }))
+    let kind = Arc::new(Kind { own, known: kind, calls });
+    Ok(Entry::new(words, facts, Import { who, kind, facts, schema }))
 }
 
 struct Import {
     who: Arc<str>,
-    kind: &'static ForebayDiscipline,
-    calls: Calls,
+    kind: Arc<Kind>,
     facts: Conduct,
     schema: Map<String, Value>,
 }
 
-// SAFETY: what the pointers in it lead to is never changed and lives as long as the process.
-unsafe impl Send for Import {}
-// SAFETY: as above.
-unsafe impl Sync for Import {}
-
 fn setting_of(setting: &Setting) -> ForebaySetting {
-    ForebaySetting { rate: setting.rate.bps(), overhead: setting.overhead, mtu: setting.mtu }
+    let Setting { rate, overhead, mtu, .. } = *setting;
+    ForebaySetting {
+        struct_size: size_of::<ForebaySetting>() as u32,
+        version: FOREBAY_VERSION,
+        overhead,
+        mtu,
+        rate: rate.bps(),
+    }
 }
 
 /// The text in a buffer that the plug-in has written.
@@ -100,14 +95,16 @@ impl Recipe<dyn Discipline> for Import {
     }
 
     fn effective(&self, block: &Value, setting: &Setting) -> Result<Value, ConfigError> {
-        let Some(effective) = self.kind.effective else { return fill_in(&self.schema, block) };
+        let Some(effective) = self.kind.known.effective else {
+            return fill_in(&self.schema, block);
+        };
         let (params, setting) = (c_string(&block.to_string()), setting_of(setting));
         let mut room = PARAMETERS;
         loop {
             let mut out: Vec<c_char> = vec![0; room];
             // SAFETY: the buffer has that many bytes, the rest lives during the call.
             let length = watch::Calls::of(&self.who).during(Function::Effective, || unsafe {
-                effective(self.kind, params.as_ptr(), &setting, out.as_mut_ptr(), out.len())
+                effective(self.kind.own, params.as_ptr(), &setting, out.as_mut_ptr(), out.len())
             });
             let text = written(&out);
             match usize::try_from(length) {
@@ -126,12 +123,12 @@ impl Recipe<dyn Discipline> for Import {
         let params = self.effective(block, setting)?;
         let params: CString = c_string(&params.to_string());
         let mut error: Vec<c_char> = vec![0; MESSAGE];
-        let create = self.kind.create.expect("`import` has checked it");
+        let create = self.kind.known.create.expect("`import` has checked it");
         let setting = setting_of(setting);
         let make = || {
             // SAFETY: the buffer has that many bytes, the rest lives during the call.
             let state = unsafe {
-                create(self.kind, params.as_ptr(), &setting, error.as_mut_ptr(), error.len())
+                create(self.kind.own, params.as_ptr(), &setting, error.as_mut_ptr(), error.len())
             };
             if state.is_null() {
                 return Err(match written(&error).as_str() {
@@ -139,7 +136,7 @@ impl Recipe<dyn Discipline> for Import {
                     text => convert::error(text),
                 });
             }
-            Ok(Native::new(self.kind, self.calls, state))
+            Ok(Native::new(&self.kind, state))
         };
         Ok(Box::new(Foreign::new(&self.who, self.facts, make)?))
     }

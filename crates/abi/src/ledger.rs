@@ -199,12 +199,28 @@ impl Ledger {
         (age.wrapping_sub(1) < self.next - self.first).then(|| self.next - age)
     }
 
+    /// The packet that the plug-in knows by `number`, if it is held.
+    fn find(&self, number: u32) -> Option<&ForebayPacket> {
+        let booked = match self.arrival(number) {
+            Some(arrival) => Some(&self.ring[self.place(arrival)]),
+            None => self.passed.get(&number).map(|(_, packet)| packet),
+        };
+        booked.filter(|packet| packet.kind != GONE)
+    }
+
     /// Whether the packet that the plug-in knows by `number` is held.
     pub fn holds(&self, number: u32) -> bool {
-        match self.arrival(number) {
-            Some(arrival) => self.ring[self.place(arrival)].kind != GONE,
-            None => self.passed.contains_key(&number),
+        self.find(number).is_some()
+    }
+
+    /// The packet that the plug-in knows by `number`, as the host sees it, to be retired after a
+    /// look. None, and a fault, if it is not held.
+    pub fn copy(&self, number: u32) -> Option<Packet> {
+        let found = self.find(number).map(from_c);
+        if found.is_none() {
+            self.accuse(format!("it looked into packet {number}, which it does not hold"));
         }
+        found
     }
 
     /// The packet that the plug-in returns, if it is held.
@@ -329,13 +345,28 @@ impl Ledger {
         held.iter().map(|(_, packet)| from_c(packet)).collect()
     }
 
-    /// Shows every packet that is held, in order of arrival.
-    pub fn show(&self, out: &mut dyn FnMut(&Packet)) {
-        for (_, held) in self.in_order() {
-            let packet = from_c(&held);
-            out(&packet);
+    /// Shows every packet that is held: as `shown`, numbers and queues that the plug-in has given, or
+    /// in order of arrival if it has given none.
+    pub fn show(&self, shown: &[(u32, usize)], out: &mut dyn FnMut(usize, &Packet)) {
+        let mut each = |queue, held: &ForebayPacket| {
+            let packet = from_c(held);
+            out(queue, &packet);
             packet.retire();
+        };
+        let mut numbers: Vec<_> = shown.iter().map(|(number, _)| *number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let (count, held) = (shown.len(), self.packets as usize);
+        let all = numbers.len() == held && numbers.iter().all(|number| self.holds(*number));
+        if all && count == held {
+            let known = |(number, queue): &(u32, usize)| Some((*queue, self.find(*number)?));
+            shown.iter().filter_map(known).for_each(|(queue, held)| each(queue, held));
+            return;
         }
+        if count > 0 {
+            self.accuse(format!("it shows {count} waiting packets, and not the {held} it holds"));
+        }
+        self.in_order().iter().for_each(|(_, held)| each(0, held));
     }
 
     fn in_order(&self) -> Vec<(u64, ForebayPacket)> {

@@ -15,6 +15,7 @@ mod library;
 #[cfg(feature = "load")]
 mod load;
 mod native;
+mod version;
 mod watch;
 
 pub use export::Exports;
@@ -24,7 +25,9 @@ pub use foreign::{Call, Foreign, Outside};
 pub use import::import;
 pub use interface::*;
 #[cfg(feature = "library")]
-pub use library::{forebay_discipline, forebay_discipline_at, forebay_reason};
+pub use library::{
+    forebay_discipline, forebay_discipline_at, forebay_reason, forebay_tcp, forebay_version,
+};
 #[cfg(feature = "load")]
 pub use load::{Plugin, load};
 pub use watch::{Calls, Function, Watch};

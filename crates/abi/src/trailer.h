@@ -3,12 +3,55 @@
 extern "C" {
 #endif
 /**
- * The symbol that a plug-in exports: its disciplines by index, NULL after the last.
+ * The symbol that a plug-in exports: its disciplines by index, NULL after the last. Hosts call it in
+ * one thread at a time.
  */
 const ForebayDiscipline *forebay_plugin(uint32_t index);
 #ifdef __cplusplus
 }
 #endif
+
+/**
+ * Whether the struct of `type` at `at`, made by the other side, has the member `member`. Ask for
+ * members that came after version 1.0; structs of an earlier minor version end before them.
+ */
+#define forebay_has(type, at, member) \
+    ((at)->struct_size >= offsetof(type, member) + sizeof((at)->member))
+
+/**
+ * Hands `count` packets to the queue `state` of `kind` at one instant. Returns how many joined it, or
+ * -1 if it has failed. Any thread, one call at a time on a queue.
+ */
+static inline intptr_t forebay_enqueue_batch(const ForebayDiscipline *kind, void *state,
+                                             const ForebayPacket *packets, size_t count,
+                                             ForebayContext *cx) {
+    if (kind->enqueue_batch != NULL) return kind->enqueue_batch(state, packets, count, cx);
+    intptr_t joined = 0;
+    for (size_t i = 0; i < count; i++) {
+        int32_t answer = kind->enqueue(state, &packets[i], cx);
+        if (answer == FOREBAY_FAILED) return -1;
+        joined += answer == FOREBAY_QUEUED;
+    }
+    return joined;
+}
+
+/**
+ * Takes up to `count` packets from the queue `state` of `kind` at one instant. Returns how many are at
+ * `packets`, or -1 if it has failed. Any thread, one call at a time on a queue.
+ */
+static inline intptr_t forebay_dequeue_batch(const ForebayDiscipline *kind, void *state,
+                                             ForebayPacket *packets, size_t count,
+                                             ForebayContext *cx) {
+    if (kind->dequeue_batch != NULL) return kind->dequeue_batch(state, packets, count, cx);
+    intptr_t given = 0;
+    while ((size_t)given < count) {
+        int32_t answer = kind->dequeue(state, &packets[given], cx);
+        if (answer == FOREBAY_FAILED) return -1;
+        if (answer == FOREBAY_NONE) break;
+        given += 1;
+    }
+    return given;
+}
 
 /* Where the value of a parameter begins; NULL if there is none of that name. */
 static inline const char *forebay_member(const char *params, const char *name) {
@@ -32,7 +75,7 @@ static inline const char *forebay_member(const char *params, const char *name) {
 
 /**
  * The parameter `name`, a number or an integer, in `params` as `create` gets them; NaN if there is
- * no number of that name. The locale does not matter.
+ * no number of that name. The locale does not matter. Any thread.
  */
 static inline double forebay_number(const char *params, const char *name) {
     const char *at = forebay_member(params, name);

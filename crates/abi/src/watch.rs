@@ -25,6 +25,9 @@ named_enum! {
         Backlog = "backlog",
         SetLinkRate = "set_link_rate",
         Probe = "probe",
+        Retune = "retune",
+        Passes = "passes",
+        Waiting = "waiting",
         OnAck = "on_ack",
         OnCongestion = "on_congestion",
         OnRestart = "on_restart",
@@ -35,7 +38,7 @@ named_enum! {
 }
 
 /// The part of [`Calls::state`] that is the function: its place in [`Function::ALL`], and one.
-const FUNCTION: u64 = 0xf;
+const FUNCTION: u64 = 0x1f;
 
 /// The calls of one queue, or of another part.
 pub struct Calls {

@@ -83,6 +83,7 @@ fn the_header_is_current() {
              Guide: docs/extending.md. */",
         )
         .with_sys_include("math.h")
+        .with_sys_include("stddef.h")
         .with_sys_include("stdio.h")
         .with_sys_include("string.h")
         .with_trailer(TRAILER.trim_end())
@@ -112,20 +113,71 @@ fn declarations(header: &str) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
+fn surface() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("surface")
+}
+
 #[test]
 fn what_is_declared_changes_with_the_version_alone() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let kept = here.join(format!("tests/interface-{}.txt", forebay::FOREBAY_VERSION));
+    let version = format!("{}.{}", forebay::FOREBAY_MAJOR, forebay::FOREBAY_MINOR);
+    let kept = surface().join(format!("forebay-{version}.h"));
     let declared = declarations(&std::fs::read_to_string(here.join("include/forebay.h")).unwrap());
     let known = std::fs::read_to_string(&kept).unwrap_or_default();
     if declared != known {
-        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interface.txt");
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("declared.h");
         std::fs::write(&place, declared).unwrap();
         panic!(
-            "forebay.h declares something else than {} says: raise FOREBAY_VERSION, and copy {} to \
-             tests/interface-VERSION.txt in the place of the earlier one",
+            "forebay.h declares something else than {}. If that version is released, raise \
+             FOREBAY_MINOR. Copy {} to crates/abi/surface/forebay-VERSION.h",
             kept.display(),
             place.display()
         );
+    }
+}
+
+/// Constants, members of structs, and functions, each on a line of its own.
+fn promised(header: &str) -> Vec<String> {
+    let mut promised = Vec::new();
+    let (plain, _) = header.split_once("#define forebay_has").expect("it is there");
+    for line in plain.lines().filter(|line| line.starts_with("#define")) {
+        promised.push(line.to_owned());
+    }
+    let code: String =
+        plain.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join(" ");
+    for (place, part) in code.split("typedef struct ").enumerate() {
+        let (members, after) = match place {
+            0 => ("", part),
+            _ => part[part.find('{').unwrap() + 1..].split_once('}').unwrap(),
+        };
+        let name = part.split_whitespace().next().unwrap_or_default();
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let members = members.split(';').map(words).filter(|member| !member.is_empty());
+        // With its place, so that nothing comes before it or between.
+        promised.extend(members.enumerate().map(|(at, member)| format!("{name} {at}: {member}")));
+        let functions = after.split(';').filter(|text| text.contains("forebay_"));
+        let functions = functions.filter_map(|text| text.rsplit(['{', '}']).next());
+        let functions = functions.map(words);
+        promised.extend(functions);
+    }
+    promised
+}
+
+/// The header of each minor version is kept, and what it promises is in every later one.
+#[test]
+fn what_was_declared_stays() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let current = std::fs::read_to_string(here.join("include/forebay.h")).unwrap();
+    let current = promised(&declarations(&current));
+    assert!(current.len() > 80, "{current:#?}");
+    for minor in 0..=forebay::FOREBAY_MINOR {
+        let kept = surface().join(format!("forebay-{}.{minor}.h", forebay::FOREBAY_MAJOR));
+        let kept = std::fs::read_to_string(&kept).expect("every version is kept");
+        for each in promised(&kept) {
+            let is_the_version = ["#define FOREBAY_MINOR", "#define FOREBAY_VERSION"]
+                .iter()
+                .any(|beginning| each.starts_with(beginning));
+            assert!(is_the_version || current.contains(&each), "1.{minor} had `{each}`");
+        }
     }
 }

@@ -42,13 +42,26 @@ unsafe extern "C" fn draw(_: *mut ForebayContext) -> u64 {
     7
 }
 
+/// A context without headers.
+fn context(now: u64, host: *mut c_void) -> ForebayContext {
+    let struct_size = size_of::<ForebayContext>() as u32;
+    let (tcp, bytes) = (None, None);
+    ForebayContext { struct_size, now, host, drop: dropped, mark, random: draw, tcp, bytes }
+}
+
 /// The kind called `kind`, and a queue of it.
 fn made(kind: &str, params: &str) -> Result<(&'static ForebayDiscipline, *mut c_void), String> {
     let (kind, params) = (CString::new(kind).unwrap(), CString::new(params).unwrap());
     // SAFETY: the interface's contracts are kept below.
     unsafe {
         let kind = forebay_discipline(kind.as_ptr()).as_ref().ok_or("no such discipline")?;
-        let setting = ForebaySetting { rate: 10_000_000, overhead: 0, mtu: 1500 };
+        let setting = ForebaySetting {
+            struct_size: size_of::<ForebaySetting>() as u32,
+            version: FOREBAY_VERSION,
+            overhead: 0,
+            mtu: 1500,
+            rate: 10_000_000,
+        };
         let mut error = [0; 256];
         let queue =
             kind.create.unwrap()(kind, params.as_ptr(), &setting, error.as_mut_ptr(), error.len());
@@ -66,7 +79,7 @@ fn through_c(kind: &str, params: &str) -> Result<Counts, String> {
     unsafe {
         let mut counts = Counts::default();
         let host = (&raw mut counts).cast();
-        let mut cx = ForebayContext { now: 0, host, drop: dropped, mark, random: draw };
+        let mut cx = context(0, host);
         for id in 0..200 {
             let packet =
                 ForebayPacket { id, len: 1500, flow: id % 4, tos: 2, ..Default::default() };
@@ -138,7 +151,7 @@ fn the_time_of_arrival_is_set_by_the_library() {
         let host = (&raw mut counts).cast();
         // A second after the start.
         let now = 1_000_000_000;
-        let mut cx = ForebayContext { now, host, drop: dropped, mark, random: draw };
+        let mut cx = context(now, host);
         let mut came = VecDeque::new();
         let mut next = 0;
         for turn in 0..500 {

@@ -115,7 +115,10 @@ fn every_discipline_does_the_same_behind_the_interface() {
     let builtin = Disciplines::builtin().every_kind();
     for entry in there_and_back() {
         let same = builtin.find(&entry.name).unwrap();
-        assert_eq!(entry.facts, Conduct { alone: true, ..same.facts });
+        assert_eq!(
+            entry.facts,
+            Conduct::USUAL.with_order(same.facts.keeps_order).with_shaping(same.facts.shapes)
+        );
         let effective = same.effective(&json!({}), &SETTING).unwrap();
         assert_eq!(entry.effective(&json!({}), &SETTING).unwrap(), effective);
         assert_eq!(entry.fields(), same.fields());
@@ -407,21 +410,28 @@ fn what_is_no_plugin_is_refused_with_the_reason() {
     for (name, text, expected) in [
         ("empty", "int nothing;", "it has no function `forebay_plugin`"),
         (
-            // Before `shapes`, whose place held nothing that anybody had set.
+            // Before there were major and minor versions.
             "old",
-            "#include \"forebay.h\"\nstatic const ForebayDiscipline old = { .version = 1, .name = \"old\" };\n\
+            "#include \"forebay.h\"\nstatic const ForebayDiscipline old = { .version = 4, .name = \"old\" };\n\
              const ForebayDiscipline *forebay_plugin(uint32_t i) { return i ? NULL : &old; }",
-            "it speaks version 1 of the interface, this program version 4; build it again with",
+            "it speaks version 0.4 of the interface, this program version 1.0; build it again with",
         ),
         (
             "new",
-            "#include \"forebay.h\"\nstatic const ForebayDiscipline later = { .version = 77 };\n\
+            "#include \"forebay.h\"\nstatic const ForebayDiscipline later = { .version = 77 << 16 };\n\
              const ForebayDiscipline *forebay_plugin(uint32_t i) { return i ? NULL : &later; }",
-            "it speaks version 77 of the interface, this program version 4",
+            "it speaks version 77.0 of the interface, this program version 1.0",
+        ),
+        (
+            "short",
+            "#include \"forebay.h\"\nstatic const ForebayDiscipline bare = { .version = FOREBAY_VERSION };\n\
+             const ForebayDiscipline *forebay_plugin(uint32_t i) { return i ? NULL : &bare; }",
+            "it says that its struct has 0 bytes, and version 1.0 has 176; set struct_size to",
         ),
         (
             "half",
-            "#include \"forebay.h\"\nstatic const ForebayDiscipline half = { .version = FOREBAY_VERSION, .name = \"half\", \
+            "#include \"forebay.h\"\nstatic const ForebayDiscipline half = { .version = FOREBAY_VERSION, \
+             .struct_size = sizeof half, .name = \"half\", \
              .summary = \"s\", .source = \"s\" };\n\
              const ForebayDiscipline *forebay_plugin(uint32_t i) { return i ? NULL : &half; }",
             "discipline \"half\" has no function `destroy`",

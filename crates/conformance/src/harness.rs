@@ -8,11 +8,11 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 
 /// The port of the tests.
-pub const SETTING: Setting =
-    Setting { rate: Rate::from_bps(10_000_000), overhead: 18, mtu: 1500, queues: 1 };
+pub const SETTING: Setting = Setting::new(Rate::from_bps(10_000_000), 18, 1500);
 
-/// One arriving packet.
+/// One arriving packet: [`Arrival::of`], with other fields set.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Arrival {
     /// Nanoseconds since the previous arrival.
     pub gap: u64,
@@ -116,6 +116,7 @@ pub fn adversarial() -> Vec<(&'static str, Vec<Arrival>)> {
 
 /// Fate of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fate {
     /// Sent at this instant.
     Sent(u32, Time),
@@ -192,6 +193,7 @@ impl Sink for Ledger {
 
 /// The calls that the harness makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Manner {
     /// Only with the calls that a link needs.
     Plain,

@@ -3,6 +3,8 @@
 //!
 //! [`check`] is the whole suite for one registered kind. It may be your own.
 
+#![warn(missing_debug_implementations)]
+
 mod harness;
 
 pub use harness::{

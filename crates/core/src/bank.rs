@@ -6,6 +6,7 @@
 //! random packet of a level can leave from the middle of a queue in constant time.
 
 use crate::{Backlog, DropReason, Limit, Packet, Rng, Row, Time, fetch};
+use std::fmt;
 
 /// Index of a queue in its [`Bank`].
 pub type QueueId = usize;
@@ -91,6 +92,15 @@ pub struct Bank {
     fifos: Row<Fifo>,
     total: Backlog,
     levels: Levels,
+}
+
+impl fmt::Debug for Bank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bank")
+            .field("queues", &self.fifos.len())
+            .field("total", &self.total)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Bank {

@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 
 /// An error in a configuration, with its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ConfigError {
     /// A dotted path (`link.queue.target`). Empty if the whole is wrong.
     pub path: String,

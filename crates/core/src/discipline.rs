@@ -3,10 +3,12 @@
 use crate::tcp::Tcp;
 use crate::{Duration, Ecn, Packet, Rate, Rng, Time, named_enum};
 use std::any::Any;
+use std::fmt;
 
 named_enum! {
     /// The reason for a drop. Its name is that in summaries.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[non_exhaustive]
     #[repr(u8)]
     pub enum DropReason {
         /// The buffer had no room.
@@ -21,6 +23,8 @@ named_enum! {
         PushedOut = "pushed_out",
         /// A pure acknowledgment that later ones in the queue make redundant (CAKE's ACK filter).
         RedundantAck = "redundant_ack",
+        /// None of the others: a plug-in's own, of a later version of the C interface.
+        Other = "other",
     }
 }
 
@@ -49,6 +53,12 @@ pub struct Context<'a> {
     /// The port's own random stream.
     pub rng: &'a mut Rng,
     sink: &'a mut dyn Sink,
+}
+
+impl fmt::Debug for Context<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("now", &self.now).finish_non_exhaustive()
+    }
 }
 
 impl<'a> Context<'a> {
@@ -186,6 +196,7 @@ pub trait Discipline: Any + Send {
 
 /// The port for which a discipline is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Setting {
     /// The link's rate in bit/s; the mean rate if it varies.
     pub rate: Rate,
@@ -198,6 +209,24 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// A port whose link adds `overhead` bytes to every IP packet and carries those of up to `mtu`
+    /// bytes; one queue.
+    pub const fn new(rate: Rate, overhead: u32, mtu: u32) -> Self {
+        Setting { rate, overhead, mtu, queues: 1 }
+    }
+
+    /// The same port at another rate.
+    #[must_use]
+    pub const fn with_rate(self, rate: Rate) -> Self {
+        Setting { rate, ..self }
+    }
+
+    /// The same port with so many queues.
+    #[must_use]
+    pub const fn with_queues(self, queues: usize) -> Self {
+        Setting { queues, ..self }
+    }
+
     /// The time that a packet of the largest size takes on the wire.
     pub fn mtu_time(&self) -> Duration {
         self.rate.transmission(u64::from(self.mtu + self.overhead))

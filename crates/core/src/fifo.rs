@@ -7,13 +7,14 @@ use std::collections::VecDeque;
 /// One queue. A packet that arrives when it is full is dropped. It is faster than a queue in a
 /// [`crate::Bank`]: the packets are in a ring, which takes a third of the instructions, and a
 /// [`crate::Port`] calls it directly, not through a trait object.
+#[derive(Debug)]
 pub struct Fifo {
     limit: Limit,
     held: Held,
 }
 
 /// The waiting packets, in order.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Held {
     packets: VecDeque<Packet>,
     bytes: u64,

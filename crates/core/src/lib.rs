@@ -13,6 +13,8 @@
 //! assert_eq!(bank.pop(0).map(Packet::retire), Some(7));
 //! ```
 
+#![warn(missing_debug_implementations)]
+
 mod bank;
 mod capacity;
 mod codepoint;

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 /// The content of a packet, as far as disciplines distinguish it. NCQ, for example, does not favour
 /// ACKs.
 ///
-/// It has 32 bits, so that a [`Packet`] has no padding.
+/// It has 32 bits, so that a [`Packet`] has no padding. One that a discipline does not know is like
+/// data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 #[repr(u32)]
 pub enum PacketKind {
     /// Data.

@@ -38,7 +38,8 @@ impl<T: Serialize + DeserializeOwned + JsonSchema> Params for T {
 pub struct NoParams {}
 
 /// Defines parameters: each field with its default, which a configuration may leave out. Unknown
-/// fields are refused. The calling crate needs `serde` and `schemars`.
+/// fields are refused. Other crates begin with the defaults and set fields, so one more field does not
+/// break them. The calling crate needs `serde` and `schemars`.
 ///
 /// ```
 /// # use forebay_core::{Duration, params};
@@ -60,6 +61,7 @@ macro_rules! params {
         #[derive(Debug, Clone, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         $(#[$meta])*
+        #[non_exhaustive]
         $visible struct $name {
             $($(#[$about])* $open $field: $type,)+
         }
@@ -134,6 +136,7 @@ macro_rules! compose {
     }) => {
         $(#[doc = $about])+
         #[derive(Debug, Clone)]
+        #[non_exhaustive]
         pub struct $name {
             $(
                 #[doc = concat!("Fields of the part `", stringify!($part), "`.")]

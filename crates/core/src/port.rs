@@ -5,6 +5,7 @@ use crate::{
 };
 use std::any::Any;
 use std::collections::VecDeque;
+use std::fmt;
 
 /// The next step of a port's caller.
 #[derive(Debug, PartialEq, Eq)]
@@ -81,6 +82,15 @@ pub struct Port {
     capacity: Capacity,
     overhead: u32,
     free_at: Time,
+}
+
+impl fmt::Debug for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Port")
+            .field("backlog", &self.backlog())
+            .field("free_at", &self.free_at)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Port {

@@ -224,6 +224,12 @@ impl<F: Family + ?Sized> Default for Registry<F> {
     }
 }
 
+impl<F: Family + ?Sized> std::fmt::Debug for Registry<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(&self.0).finish()
+    }
+}
+
 impl<F: Family + ?Sized> Registry<F> {
     /// Adds `N` to the registry.
     ///
@@ -324,6 +330,7 @@ impl<'a, F: Family + ?Sized> IntoIterator for &'a Registry<F> {
 
 /// Facts about a discipline, or about a part of one, beside its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Conduct {
     /// Whether packets of one flow and class leave in the order in which they arrived. Codepoint
     /// and drop precedence must not choose their queue.
@@ -343,6 +350,18 @@ impl Conduct {
     pub const REORDERS: Conduct = Conduct { keeps_order: false, ..Conduct::USUAL };
     /// An admission rule that does not become a kind.
     pub const PART: Conduct = Conduct { alone: false, ..Conduct::USUAL };
+
+    /// The same, keeping the order or not.
+    #[must_use]
+    pub const fn with_order(self, keeps_order: bool) -> Self {
+        Conduct { keeps_order, ..self }
+    }
+
+    /// The same, shaping or not.
+    #[must_use]
+    pub const fn with_shaping(self, shapes: bool) -> Self {
+        Conduct { shapes, ..self }
+    }
 }
 
 impl Family for dyn Discipline {

@@ -117,6 +117,34 @@ impl Duration {
     }
 }
 
+impl From<std::time::Duration> for Duration {
+    /// A span beyond [`Duration::MAX`], 584 years, becomes that.
+    fn from(span: std::time::Duration) -> Self {
+        Duration(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Duration> for std::time::Duration {
+    fn from(span: Duration) -> Self {
+        std::time::Duration::from_nanos(span.0)
+    }
+}
+
+impl From<std::time::Duration> for Time {
+    /// The time so long after the beginning, for instance `Time::from(start.elapsed())` with an
+    /// [`std::time::Instant`].
+    fn from(since: std::time::Duration) -> Self {
+        Time(Duration::from(since).0)
+    }
+}
+
+impl From<Time> for std::time::Duration {
+    /// The span since the beginning.
+    fn from(time: Time) -> Self {
+        std::time::Duration::from_nanos(time.0)
+    }
+}
+
 impl Add<Duration> for Time {
     type Output = Time;
     /// Saturates at [`Time::MAX`], so "never" remains "never".
@@ -185,6 +213,15 @@ impl Div<u64> for Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spans_of_the_standard_library_are_spans() {
+        let span = std::time::Duration::new(2, 5);
+        assert_eq!(Duration::from(span), Duration::from_nanos(2_000_000_005));
+        assert_eq!(std::time::Duration::from(Duration::from_nanos(2_000_000_005)), span);
+        assert_eq!(std::time::Duration::from(Time::from(span)), span);
+        assert_eq!(Duration::from(std::time::Duration::MAX), Duration::MAX);
+    }
 
     #[test]
     fn spans_read_and_write_the_same() {

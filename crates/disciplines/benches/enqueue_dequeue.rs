@@ -15,8 +15,7 @@ use forebay_disciplines::Disciplines;
 use serde_json::{Value, json};
 use std::hint::black_box;
 
-const SETTING: Setting =
-    Setting { rate: Rate::from_bps(10_000_000_000), overhead: 0, mtu: 1500, queues: 1 };
+const SETTING: Setting = Setting::new(Rate::from_bps(10_000_000_000), 0, 1500);
 const DEPTHS: [usize; 3] = [10, 1_000, 100_000];
 /// Flows, unless a subject says otherwise.
 const FLOWS: u32 = 100;

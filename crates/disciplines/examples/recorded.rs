@@ -33,12 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [kind, parameters, rate, overhead, mtu] = words.as_slice() else {
         return Err("usage: recorded KIND PARAMETERS RATE OVERHEAD MTU < CALLS".into());
     };
-    let setting = Setting {
-        rate: Rate::from_bps(rate.parse()?),
-        overhead: overhead.parse()?,
-        mtu: mtu.parse()?,
-        queues: 1,
-    };
+    let setting = Setting::new(Rate::from_bps(rate.parse()?), overhead.parse()?, mtu.parse()?);
     let block = serde_json::from_str(parameters)?;
     let mut queue = Disciplines::builtin().every_kind().find(kind)?.build(&block, &setting)?;
     let mut rng = Rng::named(1, "recorded");

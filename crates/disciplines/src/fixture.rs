@@ -30,8 +30,7 @@ impl Sink for Record {
 }
 
 /// A 10 Mbit/s port, 1500-byte packets, no link overhead.
-pub const SETTING: Setting =
-    Setting { rate: Rate::from_bps(10_000_000), overhead: 0, mtu: 1500, queues: 1 };
+pub const SETTING: Setting = Setting::new(Rate::from_bps(10_000_000), 0, 1500);
 
 /// A discipline under test.
 pub struct Rig {

@@ -20,7 +20,7 @@
 //!     fn marked(&mut self, _: &Packet) {}
 //! }
 //!
-//! let port = Setting { rate: Rate::from_bps(10_000_000), overhead: 0, mtu: 1500, queues: 1 };
+//! let port = Setting::new(Rate::from_bps(10_000_000), 0, 1500);
 //! let block = json!({ "kind": "fifo", "limit": "2p" });
 //! let mut queue = Disciplines::builtin().build(&block, &port)?;
 //! let (mut rng, mut drops) = (Rng::named(1, "port"), Drops(Vec::new()));

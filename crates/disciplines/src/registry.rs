@@ -26,10 +26,11 @@ family!(Admit);
 family!(Schedule);
 
 /// Kinds whose queues are disciplines of any kind. Linux calls them classful.
+#[derive(Debug)]
 pub struct Classful;
 
 /// The place for which a classful kind is built.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct ClassfulSite<'a> {
     /// Its port.
     pub setting: &'a Setting,
@@ -47,7 +48,7 @@ impl Family for Classful {
 }
 
 /// The disciplines, and the parts of disciplines, that a program knows.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Disciplines {
     /// The named kinds without the classful ones. [`Disciplines::every_kind`] has all.
     pub kinds: Registry<dyn Discipline>,
@@ -134,11 +135,11 @@ impl Recipe<dyn Discipline> for OneQueue {
     }
 
     fn effective(&self, block: &Value, setting: &Setting) -> Result<Value, ConfigError> {
-        self.0.effective(block, &Setting { queues: 1, ..*setting })
+        self.0.effective(block, &setting.with_queues(1))
     }
 
     fn build(&self, block: &Value, setting: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
-        Ok(self.0.build(block, &Setting { queues: 1, ..*setting })?.alone())
+        Ok(self.0.build(block, &setting.with_queues(1))?.alone())
     }
 }
 
@@ -236,7 +237,7 @@ impl Disciplines {
     ) -> Result<(Box<dyn Classify>, Setting), ConfigError> {
         let classify = self.classifiers.build(parts.classify, setting);
         let classify = classify.map_err(|error| error.within("classify"))?;
-        let inner = Setting { queues: classify.queues(), ..*setting };
+        let inner = setting.with_queues(classify.queues());
         Ok((classify, inner))
     }
 

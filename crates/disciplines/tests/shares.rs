@@ -14,8 +14,7 @@ impl Sink for Retire {
     fn marked(&mut self, _: &Packet) {}
 }
 
-const SETTING: Setting =
-    Setting { rate: Rate::from_bps(10_000_000), overhead: 0, mtu: 1500, queues: 1 };
+const SETTING: Setting = Setting::new(Rate::from_bps(10_000_000), 0, 1500);
 
 /// Packets and bytes that each class gets of `services` services, while all are backlogged with
 /// packets of that class's size.

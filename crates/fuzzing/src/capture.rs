@@ -13,7 +13,8 @@ pub fn pcap(data: &[u8]) {
     assert!(capture.packets.iter().all(|packet| packet.at_nanos <= capture.span_nanos));
     assert!(capture.packets.iter().all(|packet| packet.dscp < 64));
     for (speed, repeat) in [(1.0, false), (1e-9, true), (3.0, true), (1e12, true)] {
-        let params = PcapParams { speed, repeat, ..PcapParams::default() };
+        let mut params = PcapParams::default();
+        (params.speed, params.repeat) = (speed, repeat);
         let Ok(mut replay) = Pcap::new(&params, &capture, Marks::default()) else { continue };
         let mut rng = Rng::named(1, "replay");
         let mut at = Time::from_nanos(1);

@@ -24,12 +24,11 @@ pub fn operations(data: &[u8]) {
 fn exercise(u: &mut Unstructured) -> Result<()> {
     let block = generate::value(&form(), schema(), u)?;
     let rates = [10_000_000, 1, 1_000, 64_000, 100_000_000_000, i64::MAX as u64];
-    let setting = Setting {
-        rate: Rate::from_bps(*u.choose(&rates)?),
-        overhead: u.int_in_range(0..=1000)?,
-        mtu: *u.choose(&[1500, 68, 65_535])?,
-        queues: 1,
-    };
+    let setting = Setting::new(
+        Rate::from_bps(*u.choose(&rates)?),
+        u.int_in_range(0..=1000)?,
+        *u.choose(&[1500, 68, 65_535])?,
+    );
     let disciplines = &registry().disciplines;
     let Ok(queue) = disciplines.build(&block, &setting) else { return Ok(()) };
     let effective = disciplines.effective(&block, &setting).expect("what is built is effective");

@@ -279,16 +279,17 @@ fn params() -> impl Strategy<Value = Params> {
     let rate = prop_oneof![Just(100_000), Just(1_000_000)].prop_map(Rate::from_bps);
     let most = prop_oneof![Just(1), Just(3), Just(100)];
     (span(), span(), span(), span(), most, freeze, rate).prop_map(
-        |(trickle, staged_release, repeat_release, freeze_limit, max_flows, freeze, rate)| Params {
-            idle_timeout: IDLE,
-            max_flows,
-            trickle,
-            staged_release,
-            repeat_release,
-            freeze_limit,
-            freeze,
-            rate: Some(rate),
-            ..Params::default()
+        |(trickle, staged_release, repeat_release, freeze_limit, max_flows, freeze, rate)| {
+            let mut params = Params::default();
+            params.idle_timeout = IDLE;
+            params.max_flows = max_flows;
+            params.trickle = trickle;
+            params.staged_release = staged_release;
+            params.repeat_release = repeat_release;
+            params.freeze_limit = freeze_limit;
+            params.freeze = freeze;
+            params.rate = Some(rate);
+            params
         },
     )
 }
@@ -333,7 +334,9 @@ fn every_short_sequence_ends_well() {
         };
         ACTS.iter().map(after).sum()
     }
-    let mut world = World::new(&Params { idle_timeout: IDLE, ..Params::default() });
+    let mut params = Params::default();
+    params.idle_timeout = IDLE;
+    let mut world = World::new(&params);
     [Act::Open(0), Act::Open(2)].into_iter().for_each(|act| world.act(act));
     assert_eq!(explore(&world, 5), 100_000);
 }

@@ -29,6 +29,8 @@
 //! # Ok::<(), forebay_core::ConfigError>(())
 //! ```
 
+#![warn(missing_debug_implementations)]
+
 mod flow;
 pub mod link;
 mod plan;

@@ -41,7 +41,7 @@ macro_rules! link_table {
             /// The setting of the discipline on this link if the rate is `rate`.
             pub fn setting(&self, rate: forebay_core::Rate) -> forebay_core::Setting {
                 let (overhead, mtu) = (self.overhead.0, self.mtu.0 as u32);
-                forebay_core::Setting { rate, overhead, mtu, queues: 1 }
+                forebay_core::Setting::new(rate, overhead, mtu)
             }
         }
     };

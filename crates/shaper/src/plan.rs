@@ -22,7 +22,7 @@ pub struct Plan {
 impl Plan {
     /// The setting of the discipline on this link.
     pub fn setting(&self) -> Setting {
-        Setting { rate: self.rate, overhead: self.overhead, mtu: self.mtu, queues: 1 }
+        Setting::new(self.rate, self.overhead, self.mtu)
     }
 
     /// An empty port that follows the plan.

@@ -13,6 +13,7 @@ use crate::Plan;
 use forebay_core::tcp::Tcp;
 use forebay_core::{DropReason, Duration, Packet, PacketKind, Poll, Time, Verdict};
 use serde_json::{Value, json};
+use std::fmt;
 use std::io::{self, BufRead, Read, Seek, SeekFrom, Write};
 
 const MAGIC: &str = "forebay recording 2";
@@ -128,6 +129,15 @@ impl Operation {
 pub trait Storage: Write + Seek + Send {}
 
 impl<T: Write + Seek + Send> Storage for T {}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder")
+            .field("bytes", &self.bytes)
+            .field("open", &self.open)
+            .finish_non_exhaustive()
+    }
+}
 
 /// Writes a recording.
 pub struct Recorder {
@@ -260,6 +270,7 @@ impl Recorder {
 }
 
 /// A recording to read.
+#[derive(Debug)]
 pub struct Recording<R> {
     input: R,
     plan: Plan,

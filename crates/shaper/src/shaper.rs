@@ -9,6 +9,7 @@ use forebay_core::{
 };
 use forebay_disciplines::Disciplines;
 use std::collections::VecDeque;
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 
@@ -25,6 +26,15 @@ pub struct Shaper {
     rng: Rng,
     free_at: Time,
     recorder: Option<Recorder>,
+}
+
+impl fmt::Debug for Shaper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shaper")
+            .field("plan", &self.plan)
+            .field("backlog", &self.backlog())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Shaper {

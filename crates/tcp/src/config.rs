@@ -77,7 +77,7 @@ impl Config {
             None => "new-reno".to_owned(),
         };
         let params = tables.remove(&name).unwrap_or_default();
-        controls.find(&name).map_err(|error| ConfigError { path: "congestion".into(), ..error })?;
+        controls.find(&name).map_err(|error| ConfigError::new("congestion", error.message))?;
         let congestion = choose_control(controls, &name, &params)?;
         let connection = read_connection(whole, controls, stacks, &stack)?;
         Ok(Config { connection, congestion, stack })
@@ -115,7 +115,7 @@ impl Config {
             Err(_) => format!("write another `{}`", error.path),
         };
         let message = format!("{}; this value {origin}: {remedy}", error.message);
-        ConfigError { message, ..error }
+        ConfigError::new(error.path, message)
     }
 
     /// Payload of a full segment in bytes.
@@ -234,7 +234,7 @@ fn choose_stack(
     Stack::choose(stacks, &name, &whole).map_err(|error| {
         let earlier = presets::earlier(&name).filter(|_| error.path == "kind");
         let message = earlier.unwrap_or(error.message);
-        ConfigError { message, ..error }.within("stack")
+        ConfigError::new(error.path, message).within("stack")
     })
 }
 

@@ -23,6 +23,7 @@ static ForebayBacklog backlog(const void *state) { return (void)state, (ForebayB
 
 static const ForebayDiscipline says = {
     .version = FOREBAY_VERSION,
+    .struct_size = sizeof(ForebayDiscipline),
     .name = "says",
     .summary = "says what it reads",
     .source = "none",

@@ -69,7 +69,7 @@ impl Class {
     pub fn refused(py: Python<'_>, error: &PyErr) -> ConfigError {
         let named = error.value(py).getattr("args").and_then(|args| args.extract());
         match named {
-            Ok((path, message)) => ConfigError { path, message },
+            Ok::<(String, String), _>((path, message)) => ConfigError::new(path, message),
             Err(_) => ConfigError::new("", words::blame(py, error)),
         }
     }

@@ -86,7 +86,7 @@ fn joined(
         "source" => Nameable::join(registry, Entry::new(words, Generator::USUAL, Sources(class))),
         _ => {
             let (keeps_order, shapes) = (is("keeps_order")?, is("shapes")?);
-            let facts = Conduct { keeps_order, shapes, ..Conduct::USUAL };
+            let facts = Conduct::USUAL.with_order(keeps_order).with_shaping(shapes);
             Nameable::join(registry, Entry::new(words, facts, Disciplines(class, facts)))
         }
     })

@@ -277,7 +277,7 @@ impl Admit for Cobalt {
     fn set_link_rate(&mut self, _: Time, rate: Rate) {
         // In an outage no packet leaves, so the time does not matter.
         if rate.bps() > 0 {
-            self.law.mtu_time = Setting { rate, ..self.setting }.mtu_time();
+            self.law.mtu_time = self.setting.with_rate(rate).mtu_time();
         }
     }
 

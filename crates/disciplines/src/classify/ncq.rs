@@ -150,9 +150,9 @@ impl Ncq {
         };
         non_congestive
             && match packet.kind {
-                PacketKind::Data => true,
                 PacketKind::PureAck => self.params.favour_acks,
                 PacketKind::Control => self.params.favour_control,
+                _ => true,
             }
     }
 

@@ -177,7 +177,7 @@ impl Named for Cake {
     const SUMMARY: &'static str =
         "a shaper with tins by DSCP, fair shares for flows and hosts, and COBALT";
     const SOURCE: &'static str = "Linux 6.1, sch_cake.c; Høiland-Jørgensen et al., LANMAN 2018";
-    const FACTS: Conduct = Conduct { shapes: true, ..Conduct::REORDERS };
+    const FACTS: Conduct = Conduct::REORDERS.with_shaping(true);
     type Params = CakeParams;
 
     fn resolve(params: &mut CakeParams, setting: &Setting) {

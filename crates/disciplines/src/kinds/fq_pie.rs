@@ -41,7 +41,7 @@ impl Named for FqPie {
 
     fn build(params: &FqPieParams, setting: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
         let classify = FlowHash::new(&params.hash)?;
-        let inner = Setting { queues: classify.queues(), ..*setting };
+        let inner = setting.with_queues(classify.queues());
         let marked = CeThreshold::new(&params.marks, Pie::new(&params.pie, &inner)?);
         let admit = FattestDrop::new(&params.room, marked)?;
         Ok(Box::new(Composed::new(classify, admit, Fair::new(&params.fair, &inner)?)))

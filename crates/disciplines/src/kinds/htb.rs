@@ -142,7 +142,7 @@ impl HtbClassParams {
 
 /// The port for which the discipline of a leaf with this `ceil` is built.
 fn below(ceil: Rate, setting: &Setting) -> Setting {
-    Setting { rate: ceil.min(setting.rate), queues: 1, ..*setting }
+    setting.with_rate(ceil.min(setting.rate)).with_queues(1)
 }
 
 impl Named for Htb {
@@ -150,8 +150,7 @@ impl Named for Htb {
     const NAME: &'static str = "htb";
     const SUMMARY: &'static str = "a tree of classes that lend each other rate, over any queues";
     const SOURCE: &'static str = "Linux 6.1, sch_htb.c";
-    const FACTS: forebay_core::Conduct =
-        forebay_core::Conduct { shapes: true, ..forebay_core::Conduct::REORDERS };
+    const FACTS: forebay_core::Conduct = forebay_core::Conduct::REORDERS.with_shaping(true);
     type Params = HtbParams;
 
     fn resolve(params: &mut HtbParams, site: &ClassfulSite) {

@@ -104,7 +104,7 @@ impl Named for Nqb {
 mod tests {
     use crate::Disciplines;
     use crate::fixture::{Rig, SETTING, ms, us};
-    use forebay_core::{Ecn, Rate, Setting, Verdict};
+    use forebay_core::{Ecn, Rate, Verdict};
     use serde_json::{Value, json};
 
     fn nqb(rest: Value) -> Rig {
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!((0..15).filter(|_| offer(45)).count(), 10);
         assert_eq!((0..1100).filter(|_| offer(0)).count(), 1000);
         let limit = |bps: u64| {
-            let setting = Setting { rate: Rate::from_bps(bps), ..SETTING };
+            let setting = SETTING.with_rate(Rate::from_bps(bps));
             let block = json!({ "kind": "nqb" });
             let whole = Disciplines::builtin().effective(&block, &setting).unwrap();
             whole["nqb_limit"].as_str().unwrap().to_owned()

@@ -133,18 +133,18 @@ fn tick(now: Time) -> Time {
 
 /// 2000 packets of three flows at about twice the link's rate.
 fn traffic() -> Vec<Arrival> {
-    let arrival = |n: u32| Arrival {
-        gap: 600_000,
-        flow: n % 10 / 4,
-        ect: n.is_multiple_of(2),
-        ..Arrival::of(1500)
+    let arrival = |n: u32| {
+        let mut arrival = Arrival::of(1500);
+        (arrival.gap, arrival.flow) = (600_000, n % 10 / 4);
+        arrival.ect = n.is_multiple_of(2);
+        arrival
     };
     (0..2000).map(arrival).collect()
 }
 
 #[test]
 fn what_shapes_may_hold_packets_back_if_it_says_so() {
-    let facts = Conduct { shapes: true, ..Conduct::USUAL };
+    let facts = Conduct::USUAL.with_shaping(true);
     let fates = conforms(&|| Box::new(Broken::new(Fault::Shapes)), &traffic(), facts).unwrap();
     let due = |fate: &&Fate| matches!(fate, Fate::Sent(_, at) if at.as_nanos() % 5_000_000 == 0);
     assert!(fates.iter().filter(due).count() > 50);

@@ -253,7 +253,7 @@ fn every_part_combines_with_every_other() {
                 });
                 let parts = [classify.facts, admit.facts, schedule.facts];
                 let keeps_order = parts.iter().all(|facts| facts.keeps_order);
-                let facts = Conduct { keeps_order, ..Conduct::USUAL };
+                let facts = Conduct::USUAL.with_order(keeps_order);
                 let build = || registry.build(&block, &SETTING).unwrap();
                 if let Err(failure) = conforms(&build, &traffic, facts) {
                     panic!("{block}: {failure}");

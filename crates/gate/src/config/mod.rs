@@ -233,7 +233,7 @@ impl Config {
     ) -> Result<Self, ConfigError> {
         let refuse = |error: ConfigError| {
             let place = path.display();
-            ConfigError { path: String::new(), message: format!("{place}: {error}") }
+            ConfigError::new("", format!("{place}: {error}"))
         };
         let text = file::read_text(path, LARGEST)
             .map_err(|error| refuse(ConfigError::new("", error.to_string())))?;

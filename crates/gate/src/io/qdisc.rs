@@ -45,7 +45,7 @@ pub struct Calls {
 pub unsafe fn kind(calls: Calls) -> Entry<dyn Discipline> {
     let words = [KIND, "a discipline of the kernel", "Linux"].map(Into::into);
     // tc sets its parameters.
-    Entry::new(words, Conduct { shapes: true, ..Conduct::REORDERS }, Kind(calls))
+    Entry::new(words, Conduct::REORDERS.with_shaping(true), Kind(calls))
 }
 
 struct Kind(Calls);

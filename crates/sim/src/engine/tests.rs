@@ -30,7 +30,7 @@ fn at(ms: u64) -> Time {
 fn link(name: &str, limit: &str) -> LinkSpec {
     let rate = Rate::from_bps(8_000_000);
     let queue = json!({ "kind": "fifo", "limit": limit });
-    let setting = Setting { rate, overhead: 0, mtu: 1500, queues: 1 };
+    let setting = Setting::new(rate, 0, 1500);
     LinkSpec {
         name: name.into(),
         number: 0,
@@ -184,7 +184,7 @@ fn results(
     datagrams: &[(u64, u32, usize)],
     switches: &[u64],
 ) -> impl PartialEq + std::fmt::Debug + use<> {
-    let setting = |bps| Setting { rate: Rate::from_bps(bps), overhead: 0, mtu: 1500, queues: 1 };
+    let setting = |bps| Setting::new(Rate::from_bps(bps), 0, 1500);
     let specs = links.iter().enumerate().map(|(index, &(kind, limit, kbit, delay, loss))| {
         let (setting, name) = (setting(kbit * 1000), format!("link {index}"));
         let queue = json!({ "kind": kind, "limit": format!("{limit}p") });

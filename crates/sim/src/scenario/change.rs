@@ -61,7 +61,7 @@ fn blame(index: usize, joins: Option<usize>, error: ConfigError) -> ConfigError 
     match joined.and_then(|entry| error.path.strip_prefix(&entry).map(str::to_owned)) {
         Some(path) => {
             let path = path.trim_start_matches('.').to_owned();
-            ConfigError { path, ..error }.within(&format!("change[{index}].join"))
+            ConfigError::new(path, error.message).within(&format!("change[{index}].join"))
         }
         None => error.within(&format!("change[{index}].set")),
     }

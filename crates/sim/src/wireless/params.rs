@@ -91,7 +91,7 @@ impl GridTable {
 impl WirelessTable {
     /// The properties that the stations' queues may know.
     pub fn setting(&self) -> Setting {
-        Setting { rate: self.rate, overhead: contention::MAC_HEADER as u32, mtu: 1500, queues: 1 }
+        Setting::new(self.rate, contention::MAC_HEADER as u32, 1500)
     }
 
     pub fn airtimes(&self) -> Airtimes {

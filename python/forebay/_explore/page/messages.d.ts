@@ -273,7 +273,7 @@ export interface Point {
   cwnd: (number | null)[];
   /**
    * Packets that the watched queue dropped, by reason: overflow, aqm, preempted, policed,
-   * pushed_out, redundant_ack.
+   * pushed_out, redundant_ack, other.
    */
   dropped: Record<string, number>;
   /** Packets that it marked. */

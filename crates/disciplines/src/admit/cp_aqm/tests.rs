@@ -20,8 +20,7 @@ impl Sink for Count {
 }
 
 /// The paper's bottleneck: 10 Mb/s, PPP's 7 bytes a packet.
-const SETTING: Setting =
-    Setting { rate: Rate::from_bps(10_000_000), overhead: 7, mtu: 1500, queues: 1 };
+const SETTING: Setting = Setting::new(Rate::from_bps(10_000_000), 7, 1500);
 
 fn with(threshold: u32, max_congestion: f64) -> CpAqmParams {
     let threshold = Length::Size(Limit::Packets(threshold));
@@ -271,7 +270,7 @@ fn an_allowance_that_follows_holds_the_queue_when_the_link_slows() {
     let arrivals = vec![(803_733, 1500); 10_000];
     let second = |count| Time::ZERO + Duration::from_secs(count);
     for (follow, longest) in [(Follow::Nothing, 30), (Follow::Link, 7), (Follow::Drain, 7)] {
-        let setting = Setting { rate: Rate::from_bps(100_000_000), ..SETTING };
+        let setting = SETTING.with_rate(Rate::from_bps(100_000_000));
         let params = CpAqmParams { follow, ..CpAqmParams::default() };
         let queue = <CpAqm as Named>::build(&params, &setting).unwrap().alone();
         let steps = vec![(second(0), setting.rate), (second(1), SETTING.rate)];

@@ -69,7 +69,7 @@ impl Model {
     }
 }
 
-const FAST: Setting = Setting { rate: Rate::from_bps(100_000_000), ..SETTING };
+const FAST: Setting = SETTING.with_rate(Rate::from_bps(100_000_000));
 
 #[test]
 fn every_packet_is_judged_as_by_the_pseudo_code() {

@@ -99,9 +99,9 @@ impl Watch {
         let story = ledger.story(serial)?;
         let (row, class) = ledger.place(story.user);
         let kind = match story.kind {
-            PacketKind::Data => "data",
             PacketKind::PureAck => "ack",
             PacketKind::Control => "control",
+            _ => "data",
         };
         let last = story.steps.last().map(|step| step.what);
         let ended = matches!(last, Some(What::Delivered | What::Lost | What::Dropped(_)));

@@ -4,9 +4,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#define FOREBAY_VERSION 4
+#define FOREBAY_MAJOR 1
+#define FOREBAY_MINOR 0
+#define FOREBAY_VERSION ((FOREBAY_MAJOR << 16) | FOREBAY_MINOR)
 #define FOREBAY_QUEUED 0
 #define FOREBAY_DROPPED 1
 #define FOREBAY_NONE 0
@@ -19,10 +22,13 @@
 #define FOREBAY_POLICED 3
 #define FOREBAY_PUSHED_OUT 4
 #define FOREBAY_REDUNDANT_ACK 5
+#define FOREBAY_OTHER 6
 typedef struct ForebaySetting {
-  uint64_t rate;
+  uint32_t struct_size;
+  uint32_t version;
   uint32_t overhead;
   uint32_t mtu;
+  uint64_t rate;
 } ForebaySetting;
 typedef struct ForebayPacket {
   uint32_t id;
@@ -37,12 +43,32 @@ typedef struct ForebayPacket {
   uint16_t destination;
   uint64_t queued;
 } ForebayPacket;
+typedef struct ForebayTcp {
+  uint32_t struct_size;
+  uint32_t seq;
+  uint32_t ack;
+  uint32_t payload_len;
+  uint16_t flags;
+  uint16_t window;
+  bool has_timestamps;
+  bool other_options;
+  uint8_t window_scale;
+  uint8_t sack_count;
+  uint32_t timestamp;
+  uint32_t timestamp_echo;
+  uint32_t sack[4][2];
+} ForebayTcp;
 typedef struct ForebayContext {
+  uint32_t struct_size;
   uint64_t now;
   void *host;
   void (*drop)(struct ForebayContext *cx, const struct ForebayPacket *packet, uint32_t reason);
   bool (*mark)(struct ForebayContext *cx, struct ForebayPacket *packet);
   uint64_t (*random)(struct ForebayContext *cx);
+  bool (*tcp)(struct ForebayContext *cx, const struct ForebayPacket *arriving, struct ForebayTcp *to);
+  const uint8_t *(*bytes)(struct ForebayContext *cx,
+                          const struct ForebayPacket *arriving,
+                          uintptr_t *length);
 } ForebayContext;
 typedef struct ForebayBacklog {
   uint64_t packets;
@@ -50,6 +76,7 @@ typedef struct ForebayBacklog {
 } ForebayBacklog;
 typedef struct ForebayDiscipline {
   uint32_t version;
+  uint32_t struct_size;
   const char *name;
   const char *summary;
   const char *source;
@@ -77,13 +104,30 @@ typedef struct ForebayDiscipline {
                         char *out,
                         uintptr_t size);
   const char *(*fault)(const void *state);
+  bool (*retune)(void *state, uint64_t now, void *fresh);
+  bool (*passes)(const void *state, const struct ForebayPacket *packet);
+  void (*waiting)(const void *state, void *to, void (*report)(void *to,
+                                                              uint32_t queue,
+                                                              const struct ForebayPacket *packet));
+  intptr_t (*enqueue_batch)(void *state,
+                            const struct ForebayPacket *packets,
+                            uintptr_t count,
+                            struct ForebayContext *cx);
+  intptr_t (*dequeue_batch)(void *state,
+                            struct ForebayPacket *packets,
+                            uintptr_t count,
+                            struct ForebayContext *cx);
 } ForebayDiscipline;
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+uint32_t forebay_version(void);
 const struct ForebayDiscipline *forebay_discipline(const char *name);
 const struct ForebayDiscipline *forebay_discipline_at(uint32_t index);
 const char *forebay_reason(uint32_t reason);
+bool forebay_tcp(const uint8_t *segment,
+                 uintptr_t length,
+                 struct ForebayTcp *to);
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
@@ -94,6 +138,33 @@ const ForebayDiscipline *forebay_plugin(uint32_t index);
 #ifdef __cplusplus
 }
 #endif
+#define forebay_has(type, at, member) \
+    ((at)->struct_size >= offsetof(type, member) + sizeof((at)->member))
+static inline intptr_t forebay_enqueue_batch(const ForebayDiscipline *kind, void *state,
+                                             const ForebayPacket *packets, size_t count,
+                                             ForebayContext *cx) {
+    if (kind->enqueue_batch != NULL) return kind->enqueue_batch(state, packets, count, cx);
+    intptr_t joined = 0;
+    for (size_t i = 0; i < count; i++) {
+        int32_t answer = kind->enqueue(state, &packets[i], cx);
+        if (answer == FOREBAY_FAILED) return -1;
+        joined += answer == FOREBAY_QUEUED;
+    }
+    return joined;
+}
+static inline intptr_t forebay_dequeue_batch(const ForebayDiscipline *kind, void *state,
+                                             ForebayPacket *packets, size_t count,
+                                             ForebayContext *cx) {
+    if (kind->dequeue_batch != NULL) return kind->dequeue_batch(state, packets, count, cx);
+    intptr_t given = 0;
+    while ((size_t)given < count) {
+        int32_t answer = kind->dequeue(state, &packets[given], cx);
+        if (answer == FOREBAY_FAILED) return -1;
+        if (answer == FOREBAY_NONE) break;
+        given += 1;
+    }
+    return given;
+}
 static inline const char *forebay_member(const char *params, const char *name) {
     size_t length = strlen(name), depth = 0;
     for (const char *at = params; *at != '\0'; at++) {
