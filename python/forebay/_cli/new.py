@@ -76,7 +76,6 @@ def discipline(name: str, folder: Path, source: Path | None) -> None:
 
     Examples:
         forebay new discipline my-aqm
-        forebay new discipline my-aqm --source crates
     """
     from forebay import _new_discipline
 
