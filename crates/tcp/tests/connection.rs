@@ -204,10 +204,10 @@ fn historical() -> impl Strategy<Value = Config> {
     prop_oneof![ns2, ns318]
 }
 
-/// Linux, 6.1 with controls that it does not have, too.
+/// Linux, since 6.1 with controls that it does not have, too.
 fn linux() -> impl Strategy<Value = Config> {
     let new = controls().prop_filter("it has no accurate ECN", |name| name != "prague");
-    let new = (new, Just("linux-6.1"));
+    let new = (new, prop_oneof![Just("linux-6.1"), Just("linux-6.12")]);
     let old = (
         prop_oneof![Just("cubic".to_owned()), Just("new-reno".to_owned())],
         prop_oneof![Just("linux-2.6.18"), Just("linux-2.6.26")],
@@ -218,7 +218,7 @@ fn linux() -> impl Strategy<Value = Config> {
     let host = (segments, 4608..100_000_u64, sndbuf);
     (common(), prop_oneof![2 => new, 1 => old], windows(), on, host).prop_map(
         |(common, (congestion, preset), windows, on, (segments, wmem, sndbuf))| {
-            let new = preset == "linux-6.1";
+            let new = preset.starts_with("linux-6");
             let mut stack = json!({});
             if new {
                 stack = json!({
