@@ -272,9 +272,11 @@ validate: build
 	$(BIN)/python benches/peers/replications.py
 	@$(MAKE) --no-print-directory validate-peers
 
-# Two referees are given by path: NSC (benches/peers/nsc/README.md) and a dumbbell in ns-3.18.
+# Three referees are given by path: NSC (benches/peers/nsc/README.md), a dumbbell in ns-3.18, and a
+# checkout of L4S-PAM2025 (benches/peers/testbed.py).
 # PEER_GROUPS="--only sack --only aqm" runs these beside ns-2 and ns-3 again and keeps the rest.
-REFEREES = $(if $(NSC),--nsc $(NSC)) $(if $(NS318),--ns318 $(NS318)) $(PEER_GROUPS)
+REFEREES = $(if $(NSC),--nsc $(NSC)) $(if $(NS318),--ns318 $(NS318)) \
+  $(if $(PAM2025),--pam2025 $(PAM2025)) $(PEER_GROUPS)
 validate-peers: build
 	@code=0; $(BIN)/python benches/peers/referees.py $(REFEREES) || code=$$?; \
 	$(VALIDATION_PAGE) && exit $$code

@@ -1,9 +1,11 @@
 """Runs all referees that this machine has, and names those that it lacks.
 
-Usage: python benches/peers/referees.py [--nsc FOLDER] [--ns318 PROGRAM] [--only GROUP]... [--list]
+Usage: python benches/peers/referees.py [--nsc FOLDER] [--ns318 PROGRAM] [--pam2025 FOLDER]
+                                        [--only GROUP]... [--list]
 
 FOLDER holds NSC's `sim_interface.h` and `liblinux2.6.18.so`, `liblinux2.6.26.so` (nsc/README.md);
-PROGRAM is a dumbbell of ns-3.18 (stacks.py). GROUP is one of the comparison with ns-2 and ns-3.
+PROGRAM is a dumbbell of ns-3.18 (stacks.py); the other FOLDER has the public testbed's trials
+(testbed.py). GROUP is one of the comparison with ns-2 and ns-3.
 Results are written to docs/validation. A comparison that was made with the same programs, scripts
 and engine is not made again, and one that was stopped goes on where it was.
 """
@@ -24,6 +26,7 @@ from typing import Any
 from kept import digest
 from peers import HERE, KEPT, debian_version
 from reasons import GROUPS
+from testbed import TRIALS
 
 from forebay import _engine
 from forebay.lab.virtual import kernel
@@ -124,7 +127,15 @@ class Cradle:
         return ["--driver", str(driver), *(word for each in named for word in ("--library", each))]
 
 
-def referees(cradle: Cradle | None, ns318: Path | None) -> list[Referee]:
+def trials(pam2025: Path | None) -> str | None:
+    """The public testbed's trials in a checkout."""
+    files = sorted((pam2025 / TRIALS).glob("*.json")) if pam2025 else []
+    return digest(*files) if files else None
+
+
+def referees(
+    cradle: Cradle | None, ns318: Path | None, pam2025: Path | None = None
+) -> list[Referee]:
     """All of them."""
     linux = "apt-get install linux-source-6.1 gcc make flex bison bc xz-utils util-linux iproute2"
     second = linux.replace("6.1", "6.12")
@@ -152,11 +163,19 @@ def referees(cradle: Cradle | None, ns318: Path | None) -> list[Referee]:
             "make validate NS318=PROGRAM, a dumbbell built with ns-3.18 (benches/peers/stacks.py)",
             lambda: digest(ns318) if ns318 is not None and ns318.is_file() else None,
         ),
+        Referee(
+            "a public testbed's trials",
+            "make validate PAM2025=FOLDER, a checkout of github.com/fatihsarpkaya/L4S-PAM2025",
+            lambda: trials(pam2025),
+        ),
     ]
 
 
 def comparisons(
-    groups: Sequence[str], cradle: Cradle | None, ns318: Path | None
+    groups: Sequence[str],
+    cradle: Cradle | None,
+    ns318: Path | None,
+    pam2025: Path | None = None,
 ) -> list[Comparison]:
     """All of them, the quick ones first."""
     kernels = cradle.words() if cradle else []
@@ -175,6 +194,13 @@ def comparisons(
             "linux/disciplines.py",
             ["the kernel's queue disciplines (tc)"],
             "disciplines.json",
+        ),
+        Comparison(
+            "Prague beside classic senders on a public testbed",
+            "testbed.py",
+            ["a public testbed's trials"],
+            "testbed.json",
+            [str(pam2025)] if pam2025 else (),
         ),
         Comparison(
             'preset "linux" beside Linux',
@@ -301,16 +327,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--nsc", type=Path, help="folder with NSC's interface and kernels")
     parser.add_argument("--ns318", type=Path, help="a dumbbell in ns-3.18")
+    parser.add_argument("--pam2025", type=Path, help="a checkout of L4S-PAM2025")
     parser.add_argument("--only", choices=GROUPS, action="append", default=[], help="may repeat")
     parser.add_argument("--list", action="store_true", help="say who is here and ask nobody")
     options = parser.parse_args()
     cradle = Cradle.found(options.nsc)
-    every = referees(cradle, options.ns318)
+    every = referees(cradle, options.ns318, options.pam2025)
     if options.list:
         for referee in every:
             print(f"{referee.name}: {'here' if referee.version() else referee.remedy}")
         return 0
-    asked = comparisons(options.only, cradle, options.ns318)
+    asked = comparisons(options.only, cradle, options.ns318, options.pam2025)
     try:
         return run(every, asked, Stamps(KEPT / "comparisons.json"))
     except KeyboardInterrupt:

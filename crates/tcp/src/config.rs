@@ -414,9 +414,9 @@ mod tests {
             (json!({"preset": "linux", "recovery": "reno"}), "recovery", "\"ns-2\""),
             (json!({"preset": "linux", "quick_acks": 2}), "quick_acks", "\"standard\""),
             (
-                json!({"preset": "linux", "ecn": true, "accurate_ecn": true, "congestion": "prague"}),
+                json!({"preset": "linux-2.6.26", "ecn": true, "accurate_ecn": true}),
                 "accurate_ecn",
-                ": \"standard\"",
+                ": \"linux-6.1\", \"linux-6.12\", \"standard\"",
             ),
             (json!({"preset": "linux-2.6.26", "congestion": "bbr"}), "congestion", "\"linux-6.1\""),
             (json!({"preset": "linux-2.6.18", "pacing": true}), "pacing", "\"linux-6.1\""),
@@ -428,6 +428,15 @@ mod tests {
         for control in ["bbr3", "ledbat", "linux-reno", "agent"] {
             let value = json!({"preset": "linux", "congestion": control});
             Config::read(&value).unwrap().validate().unwrap();
+        }
+        let mut value = json!({"preset": "linux", "congestion": "prague"});
+        (value["ecn"], value["accurate_ecn"]) = (true.into(), true.into());
+        Config::read(&value).unwrap().validate().unwrap();
+        // Prague needs reports of every mark in every stack.
+        for field in ["ecn", "accurate_ecn"] {
+            let mut value = value.clone();
+            value[field] = false.into();
+            assert!(error(&value).1.contains(field), "{value}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Parameters that every stack has.
 
 use crate::ReceiveWindow;
+use crate::accecn::Feedback;
 use forebay_core::config::require;
 use forebay_core::{Bytes, ConfigError, Duration, named_enum, params};
 use schemars::JsonSchema;
@@ -68,7 +69,7 @@ params! {
         pub ecn: bool = false,
         /// Accurate ECN feedback (AccECN, RFC 9768), with `ecn = true`: the receiver counts marked
         /// packets and bytes instead of echoing that there were some. Each side falls back to RFC
-        /// 3168 if the other does not have it. Only the standards' stack has it.
+        /// 3168 if the other does not have it. The stacks `standard`, `linux-6.1` and `linux-6.12` have it.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         pub accurate_ecn: bool = false,
         /// HyStart++ in the initial slow start (RFC 9406); in Linux, CUBIC's own HyStart.
@@ -87,6 +88,15 @@ params! {
 }
 
 impl ConnectionParams {
+    /// How marks are reported, if both ends want what it asks for.
+    pub(crate) fn feedback(&self) -> Feedback {
+        match self {
+            ConnectionParams { accurate_ecn: true, .. } => Feedback::Accurate,
+            ConnectionParams { ecn: true, .. } => Feedback::Classic,
+            _ => Feedback::None,
+        }
+    }
+
     /// Payload of a full segment in bytes: the MTU less 40 bytes of headers, less 12 more with
     /// timestamps (RFC 6691, section 3).
     pub fn mss(&self) -> u64 {

@@ -21,6 +21,8 @@ pub(crate) struct Answer {
 pub(crate) struct News {
     /// Whether it reports marks.
     pub(crate) marks: bool,
+    /// Packets that are newly reported as marked.
+    pub(crate) packets: u32,
     /// Bytes that are newly reported as marked.
     pub(crate) marked: u64,
     /// Packets must no longer be ECN-capable, because something on the path changes the reports.
@@ -173,7 +175,7 @@ impl DataSender {
             let marked = (new * mss).min(delivered);
             self.ahead += marked;
             self.marked += marked;
-            return News { marks: new > 0, marked, mangled: false };
+            return News { marks: new > 0, packets: new as u32, marked, mangled: false };
         };
         let marked = bytes.saturating_sub(self.ahead);
         self.ahead -= self.ahead.min(bytes);
@@ -182,7 +184,7 @@ impl DataSender {
         // 3.2.3.2.5).
         let (marks, delivered) = std::mem::take(&mut self.since_option);
         let mangled = bytes > 0 && marks == 0 && delivered < DIVACE * mss;
-        News { marks: new > 0 || marked > 0, marked, mangled }
+        News { marks: new > 0 || marked > 0, packets: new as u32, marked, mangled }
     }
 
     pub(crate) fn counted(&self) -> (u64, u64) {
@@ -261,7 +263,7 @@ mod tests {
     }
 
     fn marked(sender: &mut DataSender, ack: &Segment, delivered: u64) -> (bool, u64, bool) {
-        let News { marks, marked, mangled } = sender.read(ack, delivered, 1000);
+        let News { marks, marked, mangled, .. } = sender.read(ack, delivered, 1000);
         (marks, marked, mangled)
     }
 

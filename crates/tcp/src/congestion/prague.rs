@@ -8,7 +8,9 @@
 //! the whole link.
 //!
 //! Source: draft-briscoe-iccrg-prague-congestion-control-00. Where the reference implementation,
-//! `tcp_prague.c` of L4STeam's Linux (0.6), has changed since, it is the source.
+//! `tcp_prague.c` of L4STeam's Linux (0.6), has changed since, it is the source. The stack
+//! `linux-6.1` has that module itself, with its response to losses
+//! (`stacks/linux/congestion/prague.rs`).
 //!
 //! | draft | here |
 //! |---|---|

@@ -23,7 +23,7 @@ impl Named for Standard {
 }
 
 /// Parameters that Linux of today lacks.
-const LACKS: &[&str] = &["accurate_ecn", "quick_acks"];
+const LACKS: &[&str] = &["quick_acks"];
 
 /// A version as a part of the registry.
 macro_rules! version {

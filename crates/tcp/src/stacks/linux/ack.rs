@@ -1,6 +1,16 @@
 //! The report of an acknowledgment, in all versions.
 
+use crate::accecn::DataSender;
 use forebay_core::{Duration, Time};
+
+/// The form in which a receiver reports marks.
+#[derive(Debug)]
+pub(super) enum Report<'a> {
+    /// Whether the acknowledgment echoes some.
+    Echo(bool),
+    /// Counts, which this reads.
+    Counts(&'a mut DataSender),
+}
 
 /// The report of an acknowledgment: the flags of `tcp_ack`.
 #[derive(Debug, Default)]
@@ -12,6 +22,12 @@ pub(super) struct Ack {
     /// Something was newly SACKed.
     pub(super) sacked: bool,
     pub(super) echo: bool,
+    /// Segments that it newly reports as marked (all that it delivers, if it is an echo), and bytes
+    /// (all that it acknowledges cumulatively).
+    pub(super) marked: u32,
+    pub(super) marked_bytes: u64,
+    /// The path changes the reports.
+    pub(super) mangled: bool,
     /// Data above `high_seq` were SACKed.
     pub(super) data_lost: bool,
     /// It has a D-SACK.

@@ -1,16 +1,23 @@
 //! Acknowledgments and timeouts in 6.1 (`tcp_ack`, `tcp_fastretrans_alert`, `tcp_cwnd_reduction`,
 //! `tcp_xmit_retransmit_queue`, `tcp_retransmit_timer`).
 
-use super::congestion::{Congestion, Measured};
+use super::congestion::{Congestion, Measured, Seen};
 use super::rack::RECOVERIES;
-use super::{Ack, EVER, Machine, Pending, RETRANS, Resend, SACKED, State};
+use super::{Ack, EVER, Machine, Pending, RETRANS, Report, Resend, SACKED, State};
 use crate::Segment;
 use crate::congestion::{AckSample, CongestionKind, Delivery};
 use crate::segment::millis;
 use forebay_core::{Duration, Time};
 
 impl Machine {
-    pub(super) fn on_ack_6_1(&mut self, now: Time, segment: &Segment, ack: &mut Ack, more: bool) {
+    pub(super) fn on_ack_6_1(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        ack: &mut Ack,
+        marks: Report<'_>,
+        more: bool,
+    ) {
         let prior = self.una;
         let lost_before = self.lost;
         let in_flight_before = self.queue.in_flight();
@@ -37,9 +44,7 @@ impl Machine {
         let delivered_before = self.delivered;
         self.clean_6_1(now, segment, ack, fack_before, sacked_before);
         self.delivered += ack.delivered;
-        if ack.echo {
-            self.delivered_marked += ack.delivered;
-        }
+        self.read_marks(segment, prior, ack, marks);
         self.rack.adapt(delivered_before, self.delivered);
         self.tell_delivered();
         if self.probe_seq > 0 {
@@ -57,6 +62,8 @@ impl Machine {
             self.control(now, ack, in_flight_before, lost);
         } else if self.congestion.foreign().is_some() {
             self.tell_foreign(now, segment, prior, ack);
+        } else if self.congestion.prague().is_some() {
+            self.tell_prague(ack);
         }
         if self.congestion.governs() {
             return;
@@ -89,7 +96,7 @@ impl Machine {
             now,
             acked: sample.acked,
             delivered: u64::from(ack.delivered) * self.mss,
-            marked: if ack.echo { sample.acked } else { 0 },
+            marked: ack.marked_bytes,
             echo: ack.echo,
             in_flight: u64::from(self.queue.in_flight()) * self.mss,
             srtt: sample.srtt,
@@ -102,6 +109,60 @@ impl Machine {
         if let Congestion::Foreign(foreign) = &mut self.congestion {
             foreign.on_ack(&mut self.window, segment, &sample, delivery, grows);
         }
+    }
+
+    /// `tcp_accecn_process`, or what an echo counts for; SND.UNA was `una` before.
+    fn read_marks(&mut self, segment: &Segment, una: u64, ack: &mut Ack, marks: Report<'_>) {
+        match marks {
+            Report::Echo(true) => (ack.marked, ack.marked_bytes) = (ack.delivered, segment.ack - una),
+            Report::Echo(false) => {}
+            Report::Counts(counts) => {
+                let news = counts.read(segment, u64::from(ack.delivered) * self.mss, self.mss);
+                (ack.echo, ack.mangled) = (news.marks, news.mangled);
+                (ack.marked, ack.marked_bytes) = (news.packets, news.marked);
+            }
+        }
+        self.delivered_marked += ack.marked;
+    }
+
+    /// The connection is open: Prague begins (`prague_init`).
+    pub(super) fn begin_prague(&mut self, now: Time) {
+        let seen = self.seen(&Ack::default());
+        if let Some(prague) = self.congestion.prague() {
+            prague.open(now, &self.window, &seen);
+        }
+    }
+
+    /// Tells Prague of an acknowledgment (`tcp_cong_control`).
+    fn tell_prague(&mut self, ack: &Ack) {
+        let seen = self.seen(ack);
+        if let Some(prague) = self.congestion.prague() {
+            prague.on_ack(&mut self.window, &seen);
+        }
+    }
+
+    fn seen(&self, ack: &Ack) -> Seen {
+        Seen {
+            delivered: ack.delivered,
+            marked: ack.marked,
+            total_delivered: self.delivered,
+            total_marked: self.delivered_marked,
+            limited: self.is_limited_6_1(),
+            una: self.una,
+            next: self.next,
+            in_flight: self.queue.in_flight(),
+            eight_srtt_us: self.estimator.eight_srtt_us(),
+        }
+    }
+
+    /// `tcp_set_ca_state`.
+    pub(super) fn set_state(&mut self, state: State) {
+        if state != self.state
+            && let Some(prague) = self.congestion.prague()
+        {
+            prague.on_state(&self.window, state);
+        }
+        self.state = state;
     }
 
     /// Tells a control that Linux does not have what the next reduction is for, if not for a loss.
@@ -264,7 +325,7 @@ impl Machine {
             match self.state {
                 State::Cwr if self.una != self.high_seq => {
                     self.end_reduction();
-                    self.state = State::Open;
+                    self.set_state(State::Open);
                 }
                 State::Recovery => {
                     self.undo_recovery_6_1(segment);
@@ -340,7 +401,7 @@ impl Machine {
         {
             dctcp.on_loss(&mut self.window);
         }
-        self.state = State::Recovery;
+        self.set_state(State::Recovery);
     }
 
     /// `tcp_init_undo`.
@@ -402,7 +463,7 @@ impl Machine {
             if self.version.is_2_6() {
                 self.window.cwnd = self.window.cwnd.min(self.queue.in_flight() + 1);
             }
-            self.state = State::Cwr;
+            self.set_state(State::Cwr);
         }
     }
 
@@ -416,7 +477,7 @@ impl Machine {
             self.probe_seq = 0;
         } else if self.una > self.probe_seq {
             self.begin_reduction();
-            self.state = State::Cwr;
+            self.set_state(State::Cwr);
             self.end_reduction();
             self.keep_open(self.in_disorder());
         } else if !(ack.advanced || ack.news() || ack.acked > 0 || ack.sacked) {
@@ -428,7 +489,7 @@ impl Machine {
     pub(super) fn keep_open(&mut self, disorder: bool) {
         let state = if disorder { State::Disorder } else { State::Open };
         if self.state != state {
-            self.state = state;
+            self.set_state(state);
             self.high_seq = self.next;
         }
     }
@@ -474,7 +535,7 @@ impl Machine {
         } else {
             self.rack.persist = self.rack.persist.saturating_sub(1);
         }
-        self.state = State::Open;
+        self.set_state(State::Open);
     }
 
     fn undo_by_duplicates_6_1(&mut self) -> bool {
@@ -513,7 +574,7 @@ impl Machine {
             foreign.with(&mut self.window, |controller, window| controller.on_spurious(window));
         }
         self.retransmits = 0;
-        self.state = State::Open;
+        self.set_state(State::Open);
         true
     }
 
@@ -566,8 +627,10 @@ impl Machine {
             self.prior_ssthresh = self.current_ssthresh();
             self.prior_cwnd = self.window.cwnd;
             self.window.ssthresh = self.congestion.ssthresh(&self.window);
-            if let Some(dctcp) = self.congestion.dctcp() {
-                dctcp.on_loss(&mut self.window);
+            match &mut self.congestion {
+                Congestion::Dctcp(dctcp) => dctcp.on_loss(&mut self.window),
+                Congestion::Prague(prague) => prague.on_loss(&self.window),
+                _ => {}
             }
             self.begin_undo();
         } else if let Some(foreign) = self.congestion.foreign_mut() {

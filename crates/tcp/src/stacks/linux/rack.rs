@@ -162,7 +162,7 @@ impl Machine {
         if self.queue.in_flight() != in_flight {
             if self.state != State::Recovery {
                 self.enter_recovery_6_1(false);
-                if self.rates.is_none() {
+                if !self.congestion.governs() {
                     self.reduce(1, self.lost > lost, false);
                 }
             }

@@ -201,7 +201,7 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::super::LinuxParams;
-    use super::super::Version;
+    use super::super::{Report, Version};
     use super::*;
     use crate::congestion::{self, CongestionControl};
     use crate::connection::Site;
@@ -234,7 +234,7 @@ mod tests {
         let mut machine = machine();
         assert!(rates(&machine).sent.iter().all(|each| each.app_limited));
         let ack = |number| Segment { ack: number, flags: Flags::ACK, ..Segment::default() };
-        machine.read(at(20), &ack(1001), false, false, true);
+        machine.read(at(20), &ack(1001), false, Report::Echo(false), true);
         machine.on_new(at(20), 1000, 0);
         let newest = rates(&machine).sent.back().unwrap();
         // The SYN and a segment were delivered; the window that it ends began at 0.
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(rates(&machine).app_limited, 2 + 4);
         machine.check_app_limited(1000);
         assert_eq!(rates(&machine).app_limited, 2 + 4);
-        machine.read(at(40), &ack(5001), false, false, true);
+        machine.read(at(40), &ack(5001), false, Report::Echo(false), true);
         assert_eq!((rates(&machine).app_limited, rates(&machine).first_sent), (6, at(20)));
     }
 
@@ -260,11 +260,11 @@ mod tests {
             sack_count: 1,
             ..Segment::default()
         };
-        machine.read(at(20), &report, false, false, true);
+        machine.read(at(20), &report, false, Report::Echo(false), true);
         assert_eq!(rates(&machine).first_sent, at(2));
         assert!(rates(&machine).sent[2].told && machine.delivered == 1);
         let ack = Segment { ack: 3001, flags: Flags::ACK, ..Segment::default() };
-        machine.read(at(21), &ack, false, false, true);
+        machine.read(at(21), &ack, false, Report::Echo(false), true);
         // The two before it are older than the newest that was delivered; the first of them tells.
         assert_eq!((rates(&machine).sent.len(), machine.delivered), (1, 3));
         assert_eq!(rates(&machine).delivered_at, at(21));

@@ -4,7 +4,7 @@
 //!
 //! | here | there |
 //! |---|---|
-//! | `at_once` | `tcp_tso_segs`, `tcp_tso_autosize`, `bbr_min_tso_segs` |
+//! | `at_once` | `tcp_tso_segs`, `tcp_tso_autosize`, `bbr_min_tso_segs`, `prague_tso_segs` |
 //! | `defers` | `tcp_tso_should_defer` |
 //! | `next_new`, `quota` | `tcp_write_xmit`, `tcp_cwnd_test`, `tcp_mss_split_point` |
 //! | `Leaving` | `__tcp_transmit_skb` |
@@ -100,6 +100,9 @@ impl Machine {
         }
         let (rate, least) = match &self.congestion {
             Congestion::Bbr(bbr) => (bbr.law.pacing_rate, u64::from(bbr.law.least_burst())),
+            Congestion::Prague(prague) => {
+                return prague.burst.max(LEAST as u32).min(self.gso_max_segs);
+            }
             Congestion::Foreign(foreign) if foreign.role.paces => {
                 let segments = foreign.controller.send_quantum(&foreign.window) / self.mss;
                 return segments.clamp(1, u64::from(self.gso_max_segs)) as u32;
@@ -234,7 +237,7 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::super::LinuxParams;
-    use super::super::Resend;
+    use super::super::{Report, Resend};
     use super::*;
     use crate::connection::Site;
     use crate::{Config, SackBlock, Sender};
@@ -290,7 +293,7 @@ mod tests {
             sack_count: 1,
             ..Segment::default()
         };
-        machine.read(at(20), &ack, false, false, true);
+        machine.read(at(20), &ack, false, Report::Echo(false), true);
         let marks = |machine: &Machine| -> Vec<_> {
             machine.queue.iter().map(|sent| (sent.seq, sent.len, sent.marks)).collect()
         };

@@ -1,6 +1,6 @@
 //! The connection of a sender by Linux's rules: [`Machine`] decides what is sent, [`Pace`] when.
 
-use super::{Ack, Leaving, Machine, Pending, Push, Resend, State};
+use super::{Ack, Leaving, Machine, Pending, Push, Report, Resend, State};
 use crate::connection::{Connection, Offered, Opened, Timer};
 use crate::pace::{Pace, Source};
 use crate::stacks::Law;
@@ -33,7 +33,7 @@ impl Machine {
 
     /// Copies the timer to the connection, and that the window was reduced (`tcp_ecn_queue_cwr`).
     fn follow(&mut self, connection: &mut Connection) {
-        connection.cwr_due |= connection.ecn && std::mem::take(&mut self.reduced);
+        connection.cwr_due |= std::mem::take(&mut self.reduced) && connection.ecn;
         if self.deadline != Time::MAX {
             connection.set_timer(Timer::Retransmission, self.deadline);
         } else if connection.timer == Timer::Retransmission {
@@ -41,17 +41,17 @@ impl Machine {
         }
     }
 
-    /// Reads an acknowledgment that is not below the last one. `widened`: the receiver's window
-    /// grew. `echo`: it is a congestion echo. `more`: there are new data for which the receiver has
-    /// room.
+    /// Reads an acknowledgment that is not below the last one, and returns what it reports.
+    /// `widened`: the receiver's window grew. `marks`: how it reports marks. `more`: there are new
+    /// data for which the receiver has room.
     pub(super) fn read(
         &mut self,
         now: Time,
         segment: &Segment,
         widened: bool,
-        echo: bool,
+        marks: Report<'_>,
         more: bool,
-    ) {
+    ) -> Ack {
         self.holds_new = false;
         self.begin(now);
         if let Some(buffer) = &mut self.buffer {
@@ -60,7 +60,7 @@ impl Machine {
         let mut ack = Ack {
             advanced: segment.ack > self.una,
             window: widened,
-            echo,
+            echo: matches!(marks, Report::Echo(true)),
             frto_highmark_passed: self.frto_highmark == 0 || segment.ack > self.frto_highmark,
             ..Ack::default()
         };
@@ -69,8 +69,9 @@ impl Machine {
         if self.version.is_2_6() {
             self.on_ack_2_6(now, segment, &mut ack, more);
         } else {
-            self.on_ack_6_1(now, segment, &mut ack, more);
+            self.on_ack_6_1(now, segment, &mut ack, marks, more);
         }
+        ack
     }
 }
 
@@ -84,9 +85,10 @@ impl Law for Machine {
         self.clock.expiry(self.version, now, span, Time::ZERO)
     }
 
-    fn open(&mut self, connection: &mut Connection, opened: &Opened) {
+    fn open(&mut self, _: &mut Connection, opened: &Opened) {
         let (now, sent) = (self.version.instant(opened.now), self.version.instant(opened.sent));
-        self.congestion.open(connection.ecn);
+        self.congestion.open(opened.feedback);
+        self.pace.source = self.congestion.pace(self.paced);
         // Since 3.15 a segment that was sent once is timed without timestamps.
         let timed = !self.version.is_2_6() && opened.timeouts == 0;
         let rtt = if timed { Some(now.since(sent)) } else { opened.rtt };
@@ -110,6 +112,7 @@ impl Law for Machine {
         self.used_at = now;
         self.congestion.on_loss_state(now, self.next);
         self.begin_rates(now, rtt);
+        self.begin_prague(now);
     }
 
     fn on_ack(
@@ -125,8 +128,14 @@ impl Law for Machine {
         let now = self.version.instant(now);
         let more = self.more(connection);
         let before = self.state;
-        let echo = connection.ecn && segment.flags.has(Flags::ECE);
-        self.read(now, segment, offered.widened, echo, more);
+        let marks = match &mut connection.accurate {
+            Some(accurate) => Report::Counts(accurate),
+            None => Report::Echo(connection.ecn && segment.flags.has(Flags::ECE)),
+        };
+        let Ack { echo, mangled, .. } = self.read(now, segment, offered.widened, marks, more);
+        if mangled {
+            (connection.ect, connection.always_ect) = (Flags::NONE, Flags::NONE);
+        }
         let recovers = self.state == State::Recovery && before != State::Recovery;
         let echoed = self.state == State::Cwr && self.reduced && echo;
         connection.stats.fast_recoveries += u64::from(recovers);
@@ -239,7 +248,7 @@ impl Law for Machine {
     /// Pacing allows a segment now (`tcp_pace_kick`). Lost segments go before new data
     /// (`tcp_tsq_write`).
     fn on_pace(&mut self) {
-        if self.rates.is_some() {
+        if self.pace.source == Source::Machine {
             self.holds_new = false;
             if self.resend == Resend::Nothing {
                 self.resend = Resend::Lost;

@@ -17,7 +17,7 @@ mod scoreboard;
 
 use super::Law;
 use super::watch::Watch;
-use crate::accecn::{Feedback, News};
+use crate::accecn::News;
 use crate::congestion::{
     AckSample, CongestionControl, CongestionController, CongestionEvent, CongestionKind, Delivery,
     Role, Window, real,
@@ -121,11 +121,7 @@ impl Standard {
         let connection = site.connection;
         let mut controller = site.congestion.start(connection);
         if !connection.handshake {
-            controller.on_feedback(match connection {
-                ConnectionParams { accurate_ecn: true, .. } => Feedback::Accurate,
-                ConnectionParams { ecn: true, .. } => Feedback::Classic,
-                _ => Feedback::None,
-            });
+            controller.on_feedback(connection.feedback());
         }
         let Role { attention, governs, paces } = controller.role();
         let source = match (paces, connection.pacing) {
@@ -186,7 +182,8 @@ impl Standard {
         let accurate = if connection.plain { None } else { connection.accurate.as_mut() };
         let Some(accurate) = accurate else {
             let marks = connection.ecn && segment.flags.has(Flags::ECE);
-            return News { marks, marked: if marks { progress.acked } else { 0 }, mangled: false };
+            let marked = if marks { progress.acked } else { 0 };
+            return News { marks, marked, ..News::default() };
         };
         let news = accurate.read(segment, progress.delivered, self.window.mss);
         if news.mangled {

@@ -43,13 +43,13 @@ impl Foreign {
             controller,
         };
         if !site.connection.handshake {
-            foreign.open(site.connection.ecn);
+            foreign.open(site.connection.feedback());
         }
         foreign
     }
 
-    pub(super) fn open(&mut self, ecn: bool) {
-        self.controller.on_feedback(if ecn { Feedback::Classic } else { Feedback::None });
+    pub(super) fn open(&mut self, feedback: Feedback) {
+        self.controller.on_feedback(feedback);
     }
 
     /// An acknowledgment or an expiry of the timer comes, with `in_flight` segments in flight and

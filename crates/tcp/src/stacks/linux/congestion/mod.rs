@@ -9,15 +9,20 @@ mod cubic;
 mod dctcp;
 mod foreign;
 mod hystart;
+mod prague;
 
 use super::{Clock, Version};
+use crate::accecn::Feedback;
+use crate::congestion;
 use crate::connection::Site;
-use forebay_core::{Duration, Time};
+use crate::pace::Source;
+use forebay_core::{Duration, Named, Time};
 
 pub(super) use bbr::Bbr;
 pub(super) use cubic::Cubic;
 use dctcp::Dctcp;
 pub(super) use foreign::Foreign;
+pub(super) use prague::{Prague, Seen};
 
 /// The window, in segments.
 #[derive(Debug, Clone, Copy, Default)]
@@ -112,6 +117,7 @@ pub(crate) enum Congestion {
     Cubic(Box<Cubic>),
     Dctcp(Box<Dctcp>),
     Bbr(Box<Bbr>),
+    Prague(Box<Prague>),
     Foreign(Box<Foreign>),
 }
 
@@ -127,15 +133,21 @@ impl Congestion {
             }
             Some("bbr") => Congestion::Bbr(Box::default()),
             Some("dctcp") => Congestion::Dctcp(Box::new(Dctcp::new(site.congestion))),
+            // L4STeam's Linux has it, mainline Linux does not.
+            None if site.congestion.name() == congestion::Prague::NAME => {
+                let mtu = site.connection.mtu.0;
+                Congestion::Prague(Box::new(Prague::new(site.congestion, mtu, site.now)))
+            }
             _ => Congestion::Foreign(Box::new(Foreign::new(site))),
         }
     }
 
-    /// The connection is open, with or without ECN (`init`).
-    pub(crate) fn open(&mut self, ecn: bool) {
+    /// The connection is open, and marks are reported like that (`init`).
+    pub(crate) fn open(&mut self, feedback: Feedback) {
         match self {
-            Congestion::Dctcp(_) if !ecn => *self = Congestion::Reno,
-            Congestion::Foreign(foreign) => foreign.open(ecn),
+            Congestion::Dctcp(_) if feedback == Feedback::None => *self = Congestion::Reno,
+            Congestion::Prague(_) if feedback != Feedback::Accurate => *self = Congestion::Reno,
+            Congestion::Foreign(foreign) => foreign.open(feedback),
             _ => {}
         }
     }
@@ -143,9 +155,19 @@ impl Congestion {
     /// Whether it alone sets the window, also in recovery (`cong_control`).
     pub(crate) fn governs(&self) -> bool {
         match self {
-            Congestion::Bbr(_) => true,
+            Congestion::Bbr(_) | Congestion::Prague(_) => true,
             Congestion::Foreign(foreign) => foreign.role.governs,
             _ => false,
+        }
+    }
+
+    /// What paces the sender; `paced` says that it was asked for.
+    pub(crate) fn pace(&self, paced: bool) -> Source {
+        match self {
+            Congestion::Bbr(_) | Congestion::Prague(_) => Source::Machine,
+            Congestion::Foreign(foreign) if foreign.role.paces => Source::Controller,
+            _ if paced => Source::Window,
+            _ => Source::None,
         }
     }
 
@@ -164,10 +186,11 @@ impl Congestion {
         }
     }
 
-    /// The pacing rate of Linux's own BBR, in payload bytes per second.
+    /// The pacing rate of one of Linux's own controls that paces, in payload bytes per second.
     pub(crate) fn rate(&self) -> u64 {
         match self {
             Congestion::Bbr(bbr) => bbr.law.pacing_rate,
+            Congestion::Prague(prague) => prague.rate,
             _ => 0,
         }
     }
@@ -178,6 +201,7 @@ impl Congestion {
             Congestion::Cubic(_) => size_of::<Cubic>(),
             Congestion::Dctcp(_) => size_of::<Dctcp>(),
             Congestion::Bbr(_) => size_of::<Bbr>(),
+            Congestion::Prague(_) => size_of::<Prague>(),
             Congestion::Foreign(foreign) => foreign.heap(),
         }
     }
@@ -189,6 +213,7 @@ impl Congestion {
             Congestion::Cubic(cubic) => cubic.ssthresh(window.cwnd),
             Congestion::Dctcp(dctcp) => dctcp.ssthresh(window.cwnd),
             Congestion::Bbr(bbr) => bbr.ssthresh(window),
+            Congestion::Prague(_) => window.ssthresh,
             Congestion::Foreign(foreign) => foreign.ssthresh(window),
         }
     }
@@ -209,6 +234,10 @@ impl Congestion {
                 bbr.law.on_undo(&bbr.totals);
                 window.cwnd
             }
+            Congestion::Prague(prague) => {
+                prague.undo();
+                prague.before
+            }
             Congestion::Foreign(foreign) if foreign.role.governs => window.cwnd,
             _ if !version.is_2_6() => prior,
             Congestion::Cubic(cubic) => cubic.last_max,
@@ -223,6 +252,14 @@ impl Congestion {
             Congestion::Cubic(cubic) => cubic.forget(now, next),
             Congestion::Bbr(bbr) => bbr.law.on_timeout(&bbr.totals),
             _ => {}
+        }
+    }
+
+    /// Linux's own Prague.
+    pub(crate) fn prague(&mut self) -> Option<&mut Prague> {
+        match self {
+            Congestion::Prague(prague) => Some(prague),
+            _ => None,
         }
     }
 
@@ -259,7 +296,7 @@ impl Congestion {
             return;
         }
         let every = match self {
-            Congestion::Bbr(_) | Congestion::Foreign(_) => return,
+            Congestion::Bbr(_) | Congestion::Prague(_) | Congestion::Foreign(_) => return,
             Congestion::Reno | Congestion::Dctcp(_) => window.cwnd,
             Congestion::Cubic(cubic) => {
                 cubic.update(now, window.cwnd, left);
