@@ -206,19 +206,20 @@ fn historical() -> impl Strategy<Value = Config> {
 
 /// Linux, since 6.1 with controls that it does not have, too.
 fn linux() -> impl Strategy<Value = Config> {
-    let new = controls().prop_filter("it has no accurate ECN", |name| name != "prague");
-    let new = (new, prop_oneof![Just("linux-6.1"), Just("linux-6.12")]);
+    let new = (controls(), prop_oneof![Just("linux-6.1"), Just("linux-6.12")]);
     let old = (
         prop_oneof![Just("cubic".to_owned()), Just("new-reno".to_owned())],
         prop_oneof![Just("linux-2.6.18"), Just("linux-2.6.26")],
     );
-    let on = any::<[bool; 4]>();
+    let on = any::<[bool; 5]>();
     let segments = prop_oneof![Just(1), 2..6_u32, Just(65_535)];
     let sndbuf = prop_oneof![Just(None), (2304..100_000_u64).prop_map(Some)];
     let host = (segments, 4608..100_000_u64, sndbuf);
     (common(), prop_oneof![2 => new, 1 => old], windows(), on, host).prop_map(
         |(common, (congestion, preset), windows, on, (segments, wmem, sndbuf))| {
             let new = preset.starts_with("linux-6");
+            let prague = congestion == "prague";
+            let counts = prague || (new && on[4]);
             let mut stack = json!({});
             if new {
                 stack = json!({
@@ -233,7 +234,8 @@ fn linux() -> impl Strategy<Value = Config> {
                 "stack": stack,
                 "preset": preset,
                 "timestamps": on[0] || congestion == "ledbat",
-                "ecn": on[1] || congestion == "dctcp",
+                "ecn": on[1] || counts || congestion == "dctcp",
+                "accurate_ecn": counts,
                 "hystart": new && on[2],
                 "pacing": new && on[3],
                 "congestion": congestion,

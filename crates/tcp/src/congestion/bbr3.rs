@@ -21,7 +21,8 @@
 //! - D2. The end of recovery is seen with the acknowledgment after the one that ended it.
 //! - D3. The draft leaves the response to ECN open, and says only that it is congestion. Between
 //!   probes an echo, once per window, counts as a loss; while bandwidth is probed, or in Startup,
-//!   it counts as a loss rate that is too high.
+//!   it counts as a loss rate that is too high. In Linux's stack echoes change nothing, as with the
+//!   kernel's BBRv3 (`bbr_can_use_ecn`, on a route without `ecn_low`).
 //! - D4. T_bbr and the rounds before a probe are drawn by hashing the time and the delivered bytes,
 //!   so a run can be repeated.
 //! - D5. A cycle without a bandwidth sample does not change the filter (as Linux's

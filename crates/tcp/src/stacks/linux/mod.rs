@@ -15,6 +15,7 @@
 //! | `rack` | `tcp_recovery.c`, tail loss probes |
 //! | `rtt`, `congestion`, `cube_root` | `tcp_rtt_estimator`; `tcp_cong.c`, `tcp_cubic.c`, `tcp_dctcp.c`, `tcp_bbr.c`; L4STeam's `tcp_prague.c` |
 //! | `congestion/foreign` | a module with another control |
+//! | `control` | what the control is told: `tcp_set_ca_state`, `tcp_cong_control` of 6.1 |
 //! | `receiver` | delayed and immediate acknowledgments |
 //! | `reported` | SACK blocks: `tcp_sack_new_ofo_skb` |
 //! | `sender` | `tcp_write_xmit`, as the connection asks for it |
@@ -31,6 +32,7 @@
 mod ack;
 mod clock;
 mod congestion;
+mod control;
 mod cube_root;
 mod frto;
 mod idle;

@@ -1,11 +1,11 @@
 //! Acknowledgments and timeouts in 6.1 (`tcp_ack`, `tcp_fastretrans_alert`, `tcp_cwnd_reduction`,
 //! `tcp_xmit_retransmit_queue`, `tcp_retransmit_timer`).
 
-use super::congestion::{Congestion, Measured, Seen};
+use super::congestion::{Congestion, Measured};
 use super::rack::RECOVERIES;
 use super::{Ack, EVER, Machine, Pending, RETRANS, Report, Resend, SACKED, State};
 use crate::Segment;
-use crate::congestion::{AckSample, CongestionKind, Delivery};
+use crate::congestion::CongestionKind;
 use crate::segment::millis;
 use forebay_core::{Duration, Time};
 
@@ -77,107 +77,6 @@ impl Machine {
             self.used_at = now;
         }
         self.update_pacing_rate();
-    }
-
-    /// Tells a control that Linux does not have of an acknowledgment; SND.UNA was `una` before.
-    fn tell_foreign(&mut self, now: Time, segment: &Segment, una: u64, ack: &Ack) {
-        let sample = AckSample {
-            now,
-            acked: segment.ack - una,
-            ack: segment.ack,
-            sent: self.next,
-            rtt: ack.rtt,
-            srtt: self.estimator.srtt(),
-            one_way: segment.one_way_delay(Duration::from_millis(1)),
-            limited: self.is_limited_6_1(),
-            after_timeout: self.state == State::Loss,
-        };
-        let delivery = Delivery {
-            now,
-            acked: sample.acked,
-            delivered: u64::from(ack.delivered) * self.mss,
-            marked: ack.marked_bytes,
-            echo: ack.echo,
-            in_flight: u64::from(self.queue.in_flight()) * self.mss,
-            srtt: sample.srtt,
-            limited: sample.limited,
-            repairing: matches!(self.state, State::Recovery | State::Loss),
-            next_send: self.pace.until,
-            ..Delivery::default()
-        };
-        let grows = sample.acked > 0 && !ack.echo && !self.in_reduction();
-        if let Congestion::Foreign(foreign) = &mut self.congestion {
-            foreign.on_ack(&mut self.window, segment, &sample, delivery, grows);
-        }
-    }
-
-    /// `tcp_accecn_process`, or what an echo counts for; SND.UNA was `una` before.
-    fn read_marks(&mut self, segment: &Segment, una: u64, ack: &mut Ack, marks: Report<'_>) {
-        match marks {
-            Report::Echo(true) => (ack.marked, ack.marked_bytes) = (ack.delivered, segment.ack - una),
-            Report::Echo(false) => {}
-            Report::Counts(counts) => {
-                let news = counts.read(segment, u64::from(ack.delivered) * self.mss, self.mss);
-                (ack.echo, ack.mangled) = (news.marks, news.mangled);
-                (ack.marked, ack.marked_bytes) = (news.packets, news.marked);
-            }
-        }
-        self.delivered_marked += ack.marked;
-    }
-
-    /// The connection is open: Prague begins (`prague_init`).
-    pub(super) fn begin_prague(&mut self, now: Time) {
-        let seen = self.seen(&Ack::default());
-        if let Some(prague) = self.congestion.prague() {
-            prague.open(now, &self.window, &seen);
-        }
-    }
-
-    /// Tells Prague of an acknowledgment (`tcp_cong_control`).
-    fn tell_prague(&mut self, ack: &Ack) {
-        let seen = self.seen(ack);
-        if let Some(prague) = self.congestion.prague() {
-            prague.on_ack(&mut self.window, &seen);
-        }
-    }
-
-    fn seen(&self, ack: &Ack) -> Seen {
-        Seen {
-            delivered: ack.delivered,
-            marked: ack.marked,
-            total_delivered: self.delivered,
-            total_marked: self.delivered_marked,
-            limited: self.is_limited_6_1(),
-            una: self.una,
-            next: self.next,
-            in_flight: self.queue.in_flight(),
-            eight_srtt_us: self.estimator.eight_srtt_us(),
-        }
-    }
-
-    /// `tcp_set_ca_state`.
-    pub(super) fn set_state(&mut self, state: State) {
-        if state != self.state
-            && let Some(prague) = self.congestion.prague()
-        {
-            prague.on_state(&self.window, state);
-        }
-        self.state = state;
-    }
-
-    /// Tells a control that Linux does not have what the next reduction is for, if not for a loss.
-    fn because(&mut self, kind: CongestionKind) {
-        if let Some(foreign) = self.congestion.foreign_mut() {
-            foreign.event.kind = kind;
-        }
-    }
-
-    /// `tcp_in_ack_event`.
-    fn tell_delivered(&mut self) {
-        let Machine { una, next, delivered, delivered_marked, .. } = *self;
-        if let Some(dctcp) = self.congestion.dctcp() {
-            dctcp.on_ack(una, next, delivered, delivered_marked);
-        }
     }
 
     /// Removes what was acknowledged from the queue (`tcp_clean_rtx_queue`, `tcp_ack_update_rtt`).
@@ -288,7 +187,7 @@ impl Machine {
     }
 
     /// `tcp_is_cwnd_limited`.
-    fn is_limited_6_1(&self) -> bool {
+    pub(super) fn is_limited_6_1(&self) -> bool {
         let slow = self.window.in_slow_start(self.version);
         self.limited || (slow && self.window.cwnd < 2 * self.most_out)
     }

@@ -83,7 +83,14 @@ impl Foreign {
     }
 
     /// The threshold after a reduction begins.
+    ///
+    /// Marks begin one, too (`tcp_enter_cwr`), but mean nothing to a control that governs its window,
+    /// as to the kernel's own BBRv3 (`bbr_can_use_ecn` asks for a route with `ecn_low`). It is told of
+    /// them with each acknowledgment.
     pub(super) fn ssthresh(&mut self, cwnd: &Cwnd) -> u32 {
+        if self.role.governs && self.event.kind == CongestionKind::Ecn {
+            return cwnd.ssthresh;
+        }
         let mut copy = *cwnd;
         let (event, governs) = (self.event, self.role.governs);
         self.with(&mut copy, |controller, window| {

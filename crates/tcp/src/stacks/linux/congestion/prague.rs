@@ -152,8 +152,8 @@ impl Prague {
     /// `prague_cong_control`.
     pub(crate) fn on_ack(&mut self, window: &mut Cwnd, seen: &Seen) {
         self.update_window(window, seen);
-        let averages = seen.una >= self.round
-            && (!self.is_independent(window) || self.is_over(self.averaged));
+        let averages =
+            seen.una >= self.round && (!self.is_independent(window) || self.is_over(self.averaged));
         if averages {
             self.update_alpha(window, seen);
         }
