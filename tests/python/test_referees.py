@@ -154,6 +154,7 @@ def test_every_referee_has_a_version_or_a_remedy(
         "ns2",
         "libns3-dev",
         "NS318=PROGRAM",
+        "PAM2025=FOLDER",
     ]
     assert len(said) == len(wanted)
     for line, word in zip(said, wanted, strict=True):
