@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 import warnings
 from itertools import pairwise
@@ -71,11 +72,50 @@ def test_gymnasium_s_checker_passes(place: dict[str, Any]) -> None:
         # It recommends bounds for what is seen; a backlog has none.
         warnings.simplefilter("ignore")
         check_env(env.unwrapped)
+    # Normalised, it has no complaint: a warning is an error in these tests.
+    check_env(
+        gymnasium.make("forebay/Scenario-v0", scenario=base, normalise=True, **place).unwrapped
+    )
+
+
+EVERYTHING = {
+    "link": "sojourn_ms backlog_packets backlog_bytes backlog_ms arrival_pps departure_pps "
+    "departure_bps dropped marked drop_share mark_share utilization log_utilization rate_bps",
+    "sender": "srtt_ms throughput_bps log_throughput cwnd_packets in_flight_packets dropped marked",
+}
+
+
+def test_every_observation_has_a_range() -> None:
+    known = json.loads(forebay._engine.schema())["$defs"]["Seen"]["oneOf"]
+    assert {each["const"] for each in known} == set(" ".join(EVERYTHING.values()).split())
+
+
+@pytest.mark.parametrize("place", EVERYTHING)
+def test_normalised_observations_lie_within_their_space_and_keep_the_order(place: str) -> None:
+    seen = EVERYTHING[place].split()
+    alone = [{"name": "alone", "kind": "bulk", "flows": 1}]
+    base = scenario(traffic=alone).with_queue({"kind": "codel", "limit": "60p"})
+    more = {"traffic": "alone"} if place == "sender" else {"actions": {"target": "1ms..50ms"}}
+    plain = forebay.gym.Env(base, observations=seen, **more)
+    env = forebay.gym.Env(base, observations=seen, normalise=True, **more)
+    rows = np.array([row[0] for row in acted(plain, random_actions(1))[1:]])
+    shown = np.array([row[0] for row in acted(env, random_actions(1))[1:]])
+    assert all(env.observation_space.contains(row.astype(np.float32)) for row in shown)
+    for column, name in enumerate(seen):
+        order = np.argsort(rows[:, column], kind="stable")
+        assert (np.diff(shown[order, column]) >= 0).all(), name
+        if np.ptp(rows[:, column]) > 0 and name != "utilization":
+            assert np.ptp(shown[:, column]) > 0.01, name
+    # Rewards are of what is not normalised.
+    assert acted(plain, constant(0.1))[-1][1] == acted(env, constant(0.1))[-1][1]
+    many = forebay.gym.VectorEnv(base, 2, observations=seen, normalise=True, copy=False, **more)
+    assert np.array_equal(many.reset(seed=1)[0][0], env.reset(seed=1)[0])
+    assert np.array_equal(copy.copy(env).observation_space.high, np.ones(len(seen)))
 
 
 def test_pettingzoo_s_checker_passes() -> None:
     env = forebay.gym.ParallelEnv(scenario(), traffic="downloads")
-    assert env.possible_agents == ["downloads/0", "downloads/1", "downloads/2"]
+    assert env.possible_agents == ["downloads_0", "downloads_1", "downloads_2"]
     parallel_api_test(env, num_cycles=100)
 
 
@@ -367,7 +407,7 @@ def test_nan_is_no_action() -> None:
         (forebay.gym.VectorEnv(scenario(), num_envs=2), np.array([[0], [np.nan]])),
         (
             forebay.gym.ParallelEnv(scenario(), traffic="downloads"),
-            {"downloads/1": np.array([np.nan])},
+            {"downloads_1": np.array([np.nan])},
         ),
     ):
         env.reset(seed=1)

@@ -36,13 +36,20 @@ class Env(Remade, gymnasium.Env[Array, Array]):
     _copied = ("spec", "action_space", "_np_random", "_np_random_seed")
 
     def __init__(
-        self, scenario: Scenario | str | Path, render_mode: None = None, **agent: Any
+        self,
+        scenario: Scenario | str | Path,
+        render_mode: None = None,
+        *,
+        normalise: bool = False,
+        **agent: Any,
     ) -> None:
         """Make the environment of a scenario.
 
         Args:
             scenario: the scenario, or its file.
             render_mode: None; nothing is drawn.
+            normalise: whether observations are brought to the range from 0 to 1, most of them by
+                their logarithm.
             agent: fields of the `[agent]` table, instead of the scenario's.
 
         Raises:
@@ -50,8 +57,13 @@ class Env(Remade, gymnasium.Env[Array, Array]):
         """
         self.render_mode = render_mode
         scenario = read(scenario)
-        self._arguments = {"scenario": scenario, "render_mode": render_mode, **agent}
-        self._setup = single(set_up(scenario, agent), "forebay.gym.Env")
+        self._arguments = {
+            "scenario": scenario,
+            "render_mode": render_mode,
+            "normalise": normalise,
+            **agent,
+        }
+        self._setup = single(set_up(scenario, agent, normalise), "forebay.gym.Env")
         self._run = self._setup.episodes(1, 1)
         self.action_space = self._setup.action_space
         self.observation_space = self._setup.observation_space
@@ -88,7 +100,7 @@ class Env(Remade, gymnasium.Env[Array, Array]):
         super().reset(seed=seed, options=options)
         info = self._setup.begin(self._run, 0, self.np_random)
         self._run.begin(0, self._observation)
-        return self._observation.copy(), info
+        return self._shown(), info
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
         """Set the parameters and go on for a step.
@@ -101,7 +113,10 @@ class Env(Remade, gymnasium.Env[Array, Array]):
                 holds nan.
         """
         self._run.step(_flat(action), self._observation, self._reward, self._ended)
-        return self._observation.copy(), float(self._reward[0]), False, bool(self._ended[0]), {}
+        return self._shown(), float(self._reward[0]), False, bool(self._ended[0]), {}
+
+    def _shown(self) -> Array:
+        return self._setup.shown(self._observation.copy())
 
     @property
     def now_s(self) -> float:

@@ -21,7 +21,7 @@ Array = NDArray[np.float32]
 class ParallelEnv(Remade, pettingzoo.ParallelEnv[str, Array, Array]):  # type: ignore[misc]
     """A scenario with an agent at each flow of a traffic entry; all act at once.
 
-    Agents are called after the entry and the number of the flow, such as `web/0`. Actions,
+    Agents are called after the entry and the number of the flow, such as `web_0`. Actions,
     observations, episodes and copies are as those of `Env`.
 
     Example:
@@ -35,13 +35,20 @@ class ParallelEnv(Remade, pettingzoo.ParallelEnv[str, Array, Array]):  # type: i
     _copied = ("action_spaces", "_random")
 
     def __init__(
-        self, scenario: Scenario | str | Path, render_mode: None = None, **agent: Any
+        self,
+        scenario: Scenario | str | Path,
+        render_mode: None = None,
+        *,
+        normalise: bool = False,
+        **agent: Any,
     ) -> None:
         """Make the environment of a scenario.
 
         Args:
             scenario: the scenario, or its file.
             render_mode: None; nothing is drawn.
+            normalise: whether observations are brought to the range from 0 to 1, most of them by
+                their logarithm.
             agent: fields of the `[agent]` table, instead of the scenario's.
 
         Raises:
@@ -49,8 +56,13 @@ class ParallelEnv(Remade, pettingzoo.ParallelEnv[str, Array, Array]):  # type: i
         """
         self.render_mode = render_mode
         scenario = read(scenario)
-        self._arguments = {"scenario": scenario, "render_mode": render_mode, **agent}
-        self._setup = set_up(scenario, agent)
+        self._arguments = {
+            "scenario": scenario,
+            "render_mode": render_mode,
+            "normalise": normalise,
+            **agent,
+        }
+        self._setup = set_up(scenario, agent, normalise)
         self.possible_agents = list(self._setup.agents)
         self.agents: list[str] = []
         """Those whose episode has not ended."""
@@ -84,7 +96,7 @@ class ParallelEnv(Remade, pettingzoo.ParallelEnv[str, Array, Array]):  # type: i
         info = self._setup.begin(self._run, 0, self._random)
         self._run.begin(0, self._observations.reshape(-1))
         self.agents = list(self.possible_agents)
-        return self._seen(), {agent: dict(info) for agent in self.agents}
+        return self._seen(self.agents), {agent: dict(info) for agent in self.agents}
 
     def step(
         self, actions: dict[str, Array]
@@ -113,7 +125,7 @@ class ParallelEnv(Remade, pettingzoo.ParallelEnv[str, Array, Array]):  # type: i
         if over:
             self.agents = []
         return (
-            {agent: self._observations[number].copy() for number, agent in enumerate(agents)},
+            self._seen(agents),
             rewards,
             dict.fromkeys(agents, False),
             dict.fromkeys(agents, over),
@@ -124,7 +136,6 @@ class ParallelEnv(Remade, pettingzoo.ParallelEnv[str, Array, Array]):  # type: i
         """As `Env.finish`."""
         return Result.of(self._run.finish(0))
 
-    def _seen(self) -> dict[str, Array]:
-        return {
-            agent: self._observations[number].copy() for number, agent in enumerate(self.agents)
-        }
+    def _seen(self, agents: list[str]) -> dict[str, Array]:
+        shown = self._setup.shown(self._observations.copy())
+        return dict(zip(agents, shown, strict=False))

@@ -49,6 +49,27 @@ _AT_SENDER: dict[str, Any] = {
 _BYTES_EACH = 20_000
 """Memory of an environment beside what its scenario needs."""
 
+_LEAST_LOG = math.log(0.01)
+"""Of less the engine takes no logarithm."""
+_LINEAR = {
+    "drop_share": (0.0, 1.0),
+    "mark_share": (0.0, 1.0),
+    "utilization": (0.0, 1.0),
+    "log_utilization": (_LEAST_LOG, 0.0),
+    "log_throughput": (_LEAST_LOG, math.log(1e6)),
+}
+"""Least and largest value of what is normalised as it is; throughput in Mbit/s."""
+_MOST = {
+    "ms": 1e4,
+    "packets": 1e5,
+    "bytes": 1e9,
+    "pps": 1e8,
+    "bps": 1e12,
+    "dropped": 1e6,
+    "marked": 1e6,
+}
+"""Largest value of what is normalised by its logarithm, log(1 + x), by the end of its name."""
+
 _OWN_AT_LINK = {"drop_probability", "mark_probability"}
 _OWN_AT_SENDER = {"window", "rate"}
 """Parameters of the kind and of the control `agent`: who sets no others gets these parts."""
@@ -70,6 +91,8 @@ class Setup:
     """Parameters that are set, in the order of the action space."""
     observations: tuple[str, ...]
     """What is seen, in the order of the observation space."""
+    normalised: bool
+    """Whether observations are brought to the range from 0 to 1."""
 
     @property
     def action_space(self) -> Space[NDArray[np.float32]]:
@@ -79,8 +102,17 @@ class Setup:
     @property
     def observation_space(self) -> Space[NDArray[np.float32]]:
         """What can be seen: logarithms may be negative."""
+        if self.normalised:
+            return _floats(Box(0.0, 1.0, (len(self.observations),), np.float32))
         low = [-np.inf if name.startswith("log_") else 0.0 for name in self.observations]
         return _floats(Box(np.array(low, np.float32), np.inf, (len(low),), np.float32))
+
+    def shown(self, seen: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What agents are shown of what the engine saw: `seen` itself unless it is normalised."""
+        if not self.normalised:
+            return seen
+        columns = [_unit(name, seen[..., at]) for at, name in enumerate(self.observations)]
+        return np.clip(np.stack(columns, axis=-1), 0.0, 1.0).astype(np.float32)
 
     def episodes(self, count: int, threads: int) -> _engine.Episodes:
         """Places for `count` runs."""
@@ -112,7 +144,7 @@ def read(scenario: Scenario | str | Path) -> Scenario:
     return scenario if isinstance(scenario, Scenario) else load(scenario)
 
 
-def set_up(base: Scenario, given: Mapping[str, Any]) -> Setup:
+def set_up(base: Scenario, given: Mapping[str, Any], normalised: bool) -> Setup:
     """The scenario with its `[agent]` table, whose fields those that are given replace."""
     table = {**base.document.get("agent", {}), **given}
     whole = Scenario.of({**base.document, "agent": table}, base.name, base.base)
@@ -131,7 +163,7 @@ def set_up(base: Scenario, given: Mapping[str, Any]) -> Setup:
             whole = whole.with_queue("agent", link)
     else:
         index, flows = _entry(checked, traffic, base.name)
-        agents = tuple(f"{traffic}/{flow}" for flow in range(flows))
+        agents = tuple(f"{traffic}_{flow}" for flow in range(flows))
         place = {"traffic": traffic}
         if actions <= _OWN_AT_SENDER:
             whole = whole.with_(f"traffic[{index}].tcp.congestion", "agent")
@@ -155,6 +187,7 @@ def set_up(base: Scenario, given: Mapping[str, Any]) -> Setup:
         agents,
         tuple(each.path for each in ranges),
         tuple(table["observations"]),
+        normalised,
     )
     # Whether the agent can set its parameters there shows at the beginning of an episode.
     with named(whole):
@@ -262,6 +295,15 @@ def _try(scenario: Scenario, draw: Parameter) -> None:
     ends = draw.choices or (draw.value(draw.low), draw.value(draw.high))
     for value in ends:
         scenario.with_(draw.path, value).effective()
+
+
+def _unit(name: str, seen: NDArray[np.float32]) -> NDArray[np.float32]:
+    """An observation in units of its range, about from 0 to 1."""
+    if name in _LINEAR:
+        low, high = _LINEAR[name]
+        return (seen - low) / (high - low)
+    most = _MOST[name.rpartition("_")[2]]
+    return np.log1p(seen) / math.log1p(most)
 
 
 def _floats(space: Box) -> Space[NDArray[np.float32]]:

@@ -45,6 +45,7 @@ class VectorEnv(Remade, gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
         threads: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         copy: bool = True,
+        normalise: bool = False,
         **agent: Any,
     ) -> None:
         """Make the environments of a scenario.
@@ -57,6 +58,7 @@ class VectorEnv(Remade, gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
                 "Disabled", as Gymnasium has them.
             copy: whether `step` and `reset` return new arrays, rather than those that the next call
                 writes again.
+            normalise: as for `Env`; `step` and `reset` then return new arrays in any case.
             agent: fields of the `[agent]` table, instead of the scenario's.
 
         Raises:
@@ -69,7 +71,7 @@ class VectorEnv(Remade, gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
         self._mode = AutoresetMode(autoreset_mode)
         self.metadata = {"render_modes": [], "autoreset_mode": self._mode}
         scenario = read(scenario)
-        self._setup = single(set_up(scenario, agent), "forebay.gym.VectorEnv")
+        self._setup = single(set_up(scenario, agent, normalise), "forebay.gym.VectorEnv")
         check_memory(self._setup, num_envs)
         self._run = self._setup.episodes(num_envs, min(threads, num_envs))
         self._arguments = {
@@ -78,6 +80,7 @@ class VectorEnv(Remade, gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
             "threads": threads,
             "autoreset_mode": self._mode,
             "copy": copy,
+            "normalise": normalise,
             **agent,
         }
         self.num_envs, self._copy = num_envs, copy
@@ -159,7 +162,8 @@ class VectorEnv(Remade, gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
             truncated[over] = False
         elif self._mode is AutoresetMode.SAME_STEP and truncated.any():
             for number in np.flatnonzero(truncated).tolist():
-                final = {"final_obs": self._observations[number].copy(), "final_info": {}}
+                last = self._setup.shown(self._observations[number].copy())
+                final = {"final_obs": last, "final_info": {}}
                 infos = self._add_info(infos, final, number)
                 infos = self._begin(number, infos)
         return self._shown(), self._own(self._rewards), self._terminated.copy(), truncated, infos
@@ -172,7 +176,7 @@ class VectorEnv(Remade, gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
         return self._add_info(infos, said, number)
 
     def _shown(self) -> Rows:
-        return self._own(self._observations)
+        return self._own(self._setup.shown(self._observations))
 
     def _own(self, array: NDArray[Any]) -> NDArray[Any]:
         return array.copy() if self._copy else array
