@@ -13,7 +13,7 @@
 #include <ns3/traffic-control-module.h>
 
 #ifdef FOREBAY
-#include "../../contrib/forebay/forebay-queue-disc.h"
+#include "../../contrib/forebay/model/forebay-queue-disc.h"
 #endif
 
 #include <ctime>

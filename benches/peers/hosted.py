@@ -24,7 +24,7 @@ import peers
 from scipy import stats
 
 ROOT = Path(__file__).parents[2]
-CONTRIB = ROOT / "contrib" / "forebay" / "forebay-queue-disc.cc"
+CONTRIB = ROOT / "contrib" / "forebay" / "model" / "forebay-queue-disc.cc"
 LIBRARY = ROOT / "target" / "release" / "libforebay.a"
 RECORDED = ROOT / "target" / "release" / "examples" / "recorded"
 

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 EMBED = ROOT / "examples" / "embed" / "queue.cpp"
-CONTRIB = ROOT / "contrib" / "forebay"
+CONTRIB = ROOT / "contrib" / "forebay" / "model"
 STRICT = ["-Wall", "-Wextra", "-Werror", "-I", str(ROOT / "crates" / "abi" / "include")]
 NS3 = ["-I", str(CONTRIB), "-std=c++17"]
 NS3_LIBRARIES = [
@@ -128,15 +128,16 @@ def test_ns3_hosts_a_discipline_that_knows_how_long_packets_wait(standing: Path)
     below = said(standing, "codel", '{"target":"50ms"}', "36")
     assert "Packets/Bytes dropped: 0 / 0" in below
     above = said(standing, "codel", '{"target":"20ms"}', "36")
-    assert re.search(r"dropped after dequeue: (\d+) / \d+\n  aqm: \1 /", above), above
+    assert re.search(r"dropped after dequeue: (\d+) / \d+\n  Target exceeded drop: \1 /", above), above
 
 
 @needs_ns3
-def test_ns3_counts_drops_by_forebay_s_reasons(standing: Path) -> None:
+def test_ns3_counts_drops_by_its_own_reasons(standing: Path) -> None:
     full = said(standing, "fifo", '{"limit":"10p"}', "36")
-    assert re.search(r"dropped before enqueue: (\d+) / \d+\n  overflow: \1 /", full), full
+    reason = "Queue disc limit exceeded"
+    assert re.search(rf"dropped before enqueue: (\d+) / \d+\n  {reason}: \1 /", full), full
     pushed = said(standing, "fq-codel", '{"limit":"10p"}', "36")
-    assert re.search(r"dropped after dequeue: (\d+) / \d+\n  overflow: \1 /", pushed), pushed
+    assert re.search(r"dropped after dequeue: (\d+) / \d+\n  Overlimit drop: \1 /", pushed), pushed
 
 
 @needs_ns3

@@ -1,6 +1,9 @@
 #include "forebay-queue-disc.h"
 
+#include <ns3/codel-queue-disc.h>
+#include <ns3/fifo-queue-disc.h>
 #include <ns3/log.h>
+#include <ns3/pie-queue-disc.h>
 #include <ns3/simulator.h>
 #include <ns3/socket.h>
 #include <ns3/string.h>
@@ -76,6 +79,47 @@ ForebayStore::Peek() const
     return GetContainer().empty() ? nullptr : DoPeek(GetContainer().begin());
 }
 
+ForebayReasons
+ForebayReasons::Of(const std::string& kind)
+{
+    const auto ends = [&](const std::string& with) {
+        return kind.size() >= with.size() &&
+               kind.compare(kind.size() - with.size(), with.size(), with) == 0;
+    };
+    ForebayReasons reasons{FifoQueueDisc::LIMIT_EXCEEDED_DROP,
+                           PieQueueDisc::UNFORCED_DROP,
+                           PieQueueDisc::UNFORCED_MARK};
+    if (ends("codel") || kind == "cobalt" || kind == "cake")
+    {
+        reasons = {CoDelQueueDisc::OVERLIMIT_DROP,
+                   CoDelQueueDisc::TARGET_EXCEEDED_DROP,
+                   CoDelQueueDisc::TARGET_EXCEEDED_MARK};
+    }
+    else if (kind == "fq-pie")
+    {
+        reasons.overflow = CoDelQueueDisc::OVERLIMIT_DROP;
+    }
+    else if (kind == "pie" || kind == "red")
+    {
+        reasons.overflow = PieQueueDisc::FORCED_DROP;
+    }
+    return reasons;
+}
+
+const char*
+ForebayReasons::Drop(uint32_t reason) const
+{
+    switch (reason)
+    {
+    case FOREBAY_OVERFLOW:
+        return overflow;
+    case FOREBAY_AQM:
+        return aqm;
+    default:
+        return forebay_reason(reason);
+    }
+}
+
 TypeId
 ForebayQueueDisc::GetTypeId()
 {
@@ -148,6 +192,7 @@ ForebayQueueDisc::InitializeParams()
 {
     m_kind = forebay_discipline(m_kindName.c_str());
     NS_ABORT_MSG_IF(m_kind == nullptr, "forebay has no discipline \"" << m_kindName << "\"");
+    m_reasons = ForebayReasons::Of(m_kindName);
     ForebaySetting setting{};
     setting.struct_size = sizeof setting;
     setting.version = FOREBAY_VERSION;
@@ -185,11 +230,11 @@ ForebayQueueDisc::Drop(ForebayContext* cx, const ForebayPacket* packet, uint32_t
     self->m_free.push_back(packet->id);
     if (self->m_arriving && packet->id == self->m_arrivingId)
     {
-        self->DropBeforeEnqueue(self->m_arriving, forebay_reason(reason));
+        self->DropBeforeEnqueue(self->m_arriving, self->m_reasons.Drop(reason));
         self->m_arriving = nullptr;
         return;
     }
-    self->DropAfterDequeue(self->m_store->Take(packet->id), forebay_reason(reason));
+    self->DropAfterDequeue(self->m_store->Take(packet->id), self->m_reasons.Drop(reason));
 }
 
 bool
@@ -198,7 +243,8 @@ ForebayQueueDisc::MarkPacket(ForebayContext* cx, ForebayPacket* packet)
     auto* self = static_cast<ForebayQueueDisc*>(cx->host);
     const bool arrives = self->m_arriving && packet->id == self->m_arrivingId;
     // What leaves is marked before it is taken out of the store.
-    if (!self->Mark(arrives ? self->m_arriving : self->m_store->At(packet->id), "Marked"))
+    const auto item = arrives ? self->m_arriving : self->m_store->At(packet->id);
+    if (!self->Mark(item, self->m_reasons.mark))
     {
         return false;
     }

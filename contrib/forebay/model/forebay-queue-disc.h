@@ -6,13 +6,8 @@
 //                           "LinkBandwidth", DataRateValue(DataRate("10Mbps")));
 //
 // A packet's flow is its hash, its QoS class and precedence are those of its socket's priority, its
-// codepoint and ECN field those of its header. The reasons of drops in its statistics are forebay's
-// (forebay_reason).
-//
-//   make library
-//   g++ -std=c++17 -I crates/abi/include -I contrib/forebay mine.cc
-//       contrib/forebay/forebay-queue-disc.cc target/release/libforebay.a -o mine
-//       -lns3-point-to-point -lns3-internet -lns3-traffic-control -lns3-network -lns3-core
+// codepoint and ECN field those of its header. Drops and marks are counted under the reasons that
+// ns-3's own disciplines have (ForebayReasons). docs/coming-from-ns3.md says how it is built.
 
 #ifndef FOREBAY_QUEUE_DISC_H
 #define FOREBAY_QUEUE_DISC_H
@@ -50,6 +45,24 @@ class ForebayStore : public Queue<QueueDiscItem>
     std::unordered_map<uint32_t, ConstIterator> m_places;
 };
 
+/// What ns-3's statistics call a drop or a mark. Where ns-3 has the discipline, it is the text of its
+/// own constants, such as CoDelQueueDisc::TARGET_EXCEEDED_DROP. Reasons without a counterpart there
+/// have forebay's names (forebay_reason).
+struct ForebayReasons
+{
+    /// Of a discipline, by forebay's name.
+    static ForebayReasons Of(const std::string& kind);
+    /// The text for one of forebay's reasons (FOREBAY_OVERFLOW and so on).
+    const char* Drop(uint32_t reason) const;
+
+    /// The buffer had no room.
+    const char* overflow;
+    /// A rule of active queue management dropped it.
+    const char* aqm;
+    /// A rule of active queue management marked it.
+    const char* mark;
+};
+
 class ForebayQueueDisc : public QueueDisc
 {
   public:
@@ -78,6 +91,7 @@ class ForebayQueueDisc : public QueueDisc
     uint32_t m_overhead;
     uint32_t m_mtu;
     const ForebayDiscipline* m_kind = nullptr;
+    ForebayReasons m_reasons;
     void* m_queue = nullptr;
     Ptr<ForebayStore> m_store;
     Ptr<UniformRandomVariable> m_random;
