@@ -110,7 +110,7 @@ def test_normalised_observations_lie_within_their_space_and_keep_the_order(place
     assert acted(plain, constant(0.1))[-1][1] == acted(env, constant(0.1))[-1][1]
     many = forebay.gym.VectorEnv(base, 2, observations=seen, normalise=True, copy=False, **more)
     assert np.array_equal(many.reset(seed=1)[0][0], env.reset(seed=1)[0])
-    assert np.array_equal(copy.copy(env).observation_space.high, np.ones(len(seen)))
+    assert copy.copy(env).observation_space == env.observation_space
 
 
 def test_pettingzoo_s_checker_passes() -> None:

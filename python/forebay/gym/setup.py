@@ -303,7 +303,7 @@ def _unit(name: str, seen: NDArray[np.float32]) -> NDArray[np.float32]:
         low, high = _LINEAR[name]
         return (seen - low) / (high - low)
     most = _MOST[name.rpartition("_")[2]]
-    return np.log1p(seen) / math.log1p(most)
+    return np.asarray(np.log1p(seen) / math.log1p(most), np.float32)
 
 
 def _floats(space: Box) -> Space[NDArray[np.float32]]:
