@@ -143,7 +143,7 @@ def test_ns3_counts_drops_by_its_own_reasons(standing: Path) -> None:
 @needs_ns3
 def test_the_program_in_the_page_for_users_of_ns3_runs(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "coming-from-ns3.md").read_text("utf-8")
-    [program] = re.findall(r"```cpp\n(.*?)```", page, re.S)
+    program, _ = re.findall(r"```cpp\n(.*?)```", page, re.S)
     modules = "applications core flow-monitor internet network point-to-point traffic-control"
     includes = "".join(f"#include <ns3/{name}-module.h>\n" for name in modules.split())
     source = tmp_path / "page.cc"
