@@ -311,7 +311,7 @@ ForebayQueueDisc::DoDequeue()
         if (at > cx.now)
         {
             // It shapes: the link asks again then.
-            if (at != FOREBAY_IDLE && !m_wake.IsRunning())
+            if (at != FOREBAY_IDLE && m_wake.IsExpired())
             {
                 m_wake = Simulator::Schedule(NanoSeconds(at - cx.now), &QueueDisc::Run, this);
             }
