@@ -128,7 +128,9 @@ def test_ns3_hosts_a_discipline_that_knows_how_long_packets_wait(standing: Path)
     below = said(standing, "codel", '{"target":"50ms"}', "36")
     assert "Packets/Bytes dropped: 0 / 0" in below
     above = said(standing, "codel", '{"target":"20ms"}', "36")
-    assert re.search(r"dropped after dequeue: (\d+) / \d+\n  Target exceeded drop: \1 /", above), above
+    assert re.search(r"dropped after dequeue: (\d+) / \d+\n  Target exceeded drop: \1 /", above), (
+        above
+    )
 
 
 @needs_ns3
@@ -152,6 +154,19 @@ def test_the_program_in_the_page_for_users_of_ns3_runs(tmp_path: Path) -> None:
     source.write_text(f"{includes}using namespace ns3;\n{text}")
     compiled(*NS3, source, "-o", tmp_path / "page", *NS3_LIBRARIES)
     said(tmp_path / "page")
+
+
+@needs_ns3
+def test_the_example_of_the_module_runs(library: Path, tmp_path: Path) -> None:
+    (tmp_path / "ns3").mkdir()
+    (tmp_path / "ns3" / "forebay-queue-disc.h").symlink_to(CONTRIB / "forebay-queue-disc.h")
+    example = CONTRIB.parent / "examples" / "forebay-example.cc"
+    source = [example, CONTRIB / "forebay-queue-disc.cc", library]
+    compiled(*NS3, "-I", tmp_path, *source, "-o", tmp_path / "example", *NS3_LIBRARIES)
+    hosted = said(tmp_path / "example", "--seconds=4", "--kind=fq-codel")
+    assert "Target exceeded drop" in hosted and re.search(r"call: 1\d\d packets", hosted), hosted
+    own = said(tmp_path / "example", "--seconds=4", "--native=ns3::FqCoDelQueueDisc")
+    assert re.search(r"call: 1\d\d packets", own), own
 
 
 @needs_ns3
