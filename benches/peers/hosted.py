@@ -46,6 +46,8 @@ QUEUES: dict[str, dict[str, Any]] = {
 }
 OWN = ("codel", "fq-codel", "pie", "red")
 """Those that ns-3 has, too."""
+NS3_RED = {"spare_short": True, "spare_first": True, "idle": "arrivals"}
+"""Rules of ns-2 and ns-3 that are not in RED's paper."""
 ALIKE = ("codel", "cp-aqm", "cq-aqm")
 """Those without chance, whose calls can be repeated."""
 MEASURES = ("queue", "utilization", "loss")
@@ -64,11 +66,11 @@ def build(folder: Path) -> Path:
 
 
 def inside(
-    program: Path, kind: str, settings: dict[str, Any], seed: int, **more: Any
+    program: Path, kind: str, settings: dict[str, Any], seed: int, *, rules: Any = None, **more: Any
 ) -> peers.Measured:
-    """One run of ns-3 that hosts a discipline of forebay."""
+    """One run of ns-3 that hosts a discipline of forebay, with `rules` over its parameters."""
     # ns-3 ends a value at the first space.
-    parameters = json.dumps(QUEUES[kind], separators=(",", ":"))
+    parameters = json.dumps(QUEUES[kind] | (rules or {}), separators=(",", ":"))
     own = {"queue": "forebay", "kind": kind, "parameters": parameters}
     return ns3(program, settings | own, seed, **more)
 
@@ -146,6 +148,8 @@ def main() -> None:
             rows["ns-3 with half-window, hosting it"] = partial(hosted, control="half-window")
             if kind in OWN:
                 rows["ns-3's own"] = partial(ns3, program, settings | {"queue": kind})
+            if kind == "red":
+                rows["ns-3, hosting it with ns-3's rules"] = partial(hosted, rules=NS3_RED)
             for name, run in rows.items():
                 runs = [run(seed) for seed in seeds]
                 shown = [interval([getattr(each, key) for each in runs]) for key in MEASURES]
