@@ -11,9 +11,11 @@
 #   make library  build target/release/libforebay.so and .a: the disciplines for C and C++
 #   make install  put the C library, forebay.h and files for pkg-config and CMake below PREFIX, /usr/local by
 #                 default, with DESTDIR before it (Linux; after make library)
+#   make web      build the engine as a module for web pages, target/wasm32-unknown-unknown/web
 #   make docs     write the generated reference pages
 #   make site     build the documentation site, target/site/index.html, with the figures of papers and
-#                 suites; fails at a broken link
+#                 suites, and with the engine in a page if a compiler for it is there; fails at a
+#                 broken link
 #
 #   make bench    run the benchmarks of the disciplines and of whole runs
 #   make fuzz     run each fuzzer for FUZZ_SECONDS, 60 by default
@@ -56,7 +58,7 @@ JS := tools/js/node_modules
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help engine dist test-dist audit licences release demo library install package hosted gate abuse soak miri sanitize test test-fast fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint js-lint rust-test python-test
+.PHONY: help engine web dist test-dist audit licences release demo library install package hosted gate abuse soak miri sanitize test test-fast fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint js-lint rust-test python-test
 .DEFAULT_GOAL := help
 
 # Prints the head of this file.
@@ -306,7 +308,18 @@ docs: build dev
 	@mv target/gate.schema.json python/forebay/_reference/gate.schema.json
 	$(BIN)/python tools/reference/write.py docs/reference
 
+# rustup has a library for each target; Debian's compiler has it in a package.
+WASM := wasm32-unknown-unknown
+RUSTC ?= rustc
+WASM_LIBRARY = $(wildcard $(shell $(RUSTC) --print target-libdir --target $(WASM) 2>/dev/null)/libstd-*.rlib)
+web:
+	@test -n "$(WASM_LIBRARY)" || { \
+	  echo "error: Rust has no library for $(WASM): rustup target add $(WASM), or Debian's libstd-rust-dev-wasm32"; exit 2; }
+	@echo "== building the engine for web pages"
+	@$(CARGO) build --profile web --locked --target $(WASM) -p forebay-web
+
 site: build $(VENV)/installed-site
+	@$(if $(WASM_LIBRARY),$(MAKE) --no-print-directory web,echo "No engine in the page: make web says why")
 	@echo "== building the site"
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "target/site/index.html"

@@ -6,6 +6,9 @@ by a comment on a line of its own: `<!-- figure images/NAME.svg: words -->`.
 
 Pages link to files of the source tree, such as examples. Each of them becomes a page of its own.
 Nothing is loaded from elsewhere, also not for the search of pages that are opened as files.
+
+Where the engine is built as a module for pages (`make web`), each example that is named has a link
+which opens it in the page of explore (`try_it`).
 """
 
 from __future__ import annotations
@@ -22,9 +25,10 @@ from typing import Any
 import yaml
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
+from forebay._explore import stories
 from forebay._report import chart
 from forebay._report.panel import Panel, read
 from forebay.papers import library
@@ -33,6 +37,7 @@ from forebay.papers import page as paper_page
 sys.path.append(str(Path(__file__).parent))
 import front
 import results_pages
+import try_it
 
 ROOT = Path(__file__).parents[1]
 DOCS = PurePosixPath("docs")
@@ -77,6 +82,7 @@ _ELSEWHERE = re.compile(
     r"<(?:script|img|iframe)[^>]* src=\"https?:|<link rel=\"stylesheet\" href=\"https?:"
 )
 _FIGURE = re.compile(r"^<!-- figure (\S+): (.*?) -->$", re.M)
+_STORY = re.compile(r"^\| `([\w-]+)` \|", re.M)
 _LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 
 
@@ -155,6 +161,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         drawn = pool.map(chart.svg, panels, words, chunksize=4)
         for image, svg in zip(images, drawn, strict=True):
             files.append(File.generated(config, image, content=svg))
+    for name, content in try_it.files():
+        path = f"{PurePosixPath(try_it.INDEX).parent}/{name}"
+        there = InclusionLevel.INCLUDED
+        files.append(File.generated(config, path, content=content, inclusion=there))
     new = [file for file in files if file.is_documentation_page()]
     while new:
         linked = {path for file in new for path in _targets(file.src_uri, file.content_string)}
@@ -182,15 +192,30 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
         page.meta["tags"] = WORDS[here]
     folder = _written(here).parent
     markdown = _FIGURE.sub(r"![\2](\1)", markdown)
+    tried: set[PurePosixPath] = set()
+
+    def from_here(page: str) -> str:
+        return relpath(page, PurePosixPath(here).parent)
+
+    def try_of(example: PurePosixPath) -> str:
+        """The link that opens an example in the page, once on each."""
+        to = try_it.address(example) if try_it.MODULE.exists() and example not in tried else None
+        tried.add(example)
+        return f" ([try it]({from_here(to)}))" if to else ""
 
     def moved(link: re.Match[str]) -> str:
         target = PurePosixPath(normpath(folder / link[2]))
         if not (ROOT / target).exists():
             return link[0]
-        to = relpath(_page_of(target), PurePosixPath(here).parent)
-        return f"{link[1]}{to}{link[3]}"
+        return f"{link[1]}{from_here(_page_of(target))}{link[3]}{try_of(target)}"
 
-    return _LINK.sub(moved, markdown)
+    def told(row: re.Match[str]) -> str:
+        if row[1] not in stories.names() or not try_it.MODULE.exists():
+            return row[0]
+        return f"| `{row[1]}` ([try it]({from_here(try_it.story_address(row[1]))})) |"
+
+    heading, end, rest = _STORY.sub(told, _LINK.sub(moved, markdown)).partition("\n")
+    return f"{heading}{try_of(_written(here).with_suffix(''))}{end}{rest}"
 
 
 def on_page_content(html: str, page: Page, **_: object) -> str:

@@ -5,6 +5,7 @@ An extension module of somebody's own may stand here, which knows more (docs/ext
 
 from collections.abc import Callable
 from os import PathLike
+from pathlib import Path
 
 from numpy import bool_, float32, float64
 from numpy.typing import NDArray
@@ -424,6 +425,13 @@ def quantity(text: str, dimension: str | None) -> str:
         ScenarioError: no field would take it.
     """
 
+def labelled(text: str) -> tuple[str, str]:
+    """Label and table (JSON) of a discipline written as a text, such as "codel:target=15ms".
+
+    Raises:
+        ScenarioError: a parameter has no value, or the kind has a blank.
+    """
+
 def format_quantity(value: float, dimension: str) -> str:
     """A value in base units as a scenario shows it: 0.005 and "time" make "5ms".
 
@@ -624,6 +632,77 @@ class Session:
 
     def finish(self) -> Output:
         """What a run that is complete measured; nothing can be done afterwards."""
+
+def command(message: str) -> str:
+    """What a message of the page of explore asks for, as JSON: fields by its type.
+
+    Raises:
+        ScenarioError: it is not understood; the path of the field is named.
+    """
+
+def stage(
+    scenario: str,
+    name: str,
+    base: str,
+    *,
+    queues: str,
+    link: str | None,
+    stories: str,
+    plays: bool,
+    ends: Cancel,
+) -> Stage:
+    """The stage at the beginning of a scenario (JSON).
+
+    `queues` (JSON, a list) are side by side on a link: the compared one unless it is given.
+    `stories` are those of `Story.for_stage` (JSON, a list). It begins to play with the first tab if
+    it `plays`. `ends` ends what takes long.
+
+    Raises:
+        ScenarioError: the scenario cannot run, or a discipline cannot be put on the link.
+    """
+
+class Stage:
+    """Disciplines side by side at the same instant: `crates/stage`.
+
+    It has no thread and no clock; times are seconds from any origin. Messages are those of
+    explore/page/messages.d.ts, each with the number of its tab, or none for all.
+
+    Raises:
+        Cancelled: `ends` was set; each method that takes long.
+    """
+
+    def connect(self, tab: int) -> list[tuple[int | None, str]]:
+        """A tab with a new number wants to see it; messages."""
+
+    def disconnect(self, tab: int) -> None:
+        """A tab has gone."""
+
+    def acknowledge(self, tab: int, frame: int) -> None:
+        """A tab has drawn a frame."""
+
+    def obey(self, tab: int, message: str) -> list[tuple[int | None, str]]:
+        """Do what a message of a tab asks for; messages."""
+
+    def wait(self, now: float) -> float | None:
+        """Seconds until the next tick; none while it does not play."""
+
+    def turn(self, now: float) -> None:
+        """Go on by a tick, if one is due."""
+
+    def show(self, now: float) -> list[tuple[int | None, str]]:
+        """Frames for the tabs that wait for one, and what was said; messages."""
+
+    def lanes(self) -> list[tuple[str, str, str, Path]]:
+        """Of each lane: label, recorded scenario (JSON), its name and its base."""
+
+    def instants(self) -> list[int]:
+        """The present instant of each lane, in ns."""
+
+    def watched(self) -> str | None:
+        """The link whose queue is shown."""
+
+    def files(self) -> list[tuple[str, str, str | None]]:
+        """Of each lane: a file's name, the scenario as TOML, the fingerprint of a complete run."""
 
 def live(scenario: str, base: str) -> Live:
     """Sources and meters of the scenario (JSON), to run it on real packets.

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 Queue: TypeAlias = "str | type[Discipline] | Mapping[str, Any]"
 """A kind of discipline such as `fifo` or `fifo:limit=300p`, a class of one, or a table."""
 
-OF_KERNEL = "kernel:"
-"""Before Linux' name of a discipline, in a list of them."""
-
 TODAY = "today"
 """In place of a discipline: the queues that the scenario has."""
 
@@ -283,15 +280,9 @@ def resolved_link(scenario: Scenario, name: str) -> dict[str, Any]:
 
 def plain(queue: Queue) -> tuple[dict[str, Any], str | None]:
     """A queue as a scenario writes it, and the plug-in that brings its kind, if it is a class."""
+    if isinstance(queue, str):
+        return json.loads(_engine.labelled(queue)[1]), None
     table: dict[str, Any] = dict(queue) if isinstance(queue, Mapping) else {"kind": queue}
-    if isinstance(queue, str) and not queue.startswith(OF_KERNEL):
-        kind, *settings = queue.split(":")
-        if " " in kind or "=" in kind:
-            raise ScenarioError(
-                f'no discipline is called "{queue}"; a parameter is written :NAME=VALUE, as in '
-                "fifo:limit=300p or codel:target=15ms:interval=300ms"
-            )
-        table = {"kind": kind} | (_parameters(queue, settings) if settings else {})
     owner = table.get("kind")
     if not isinstance(owner, type):
         return table, None
@@ -299,18 +290,6 @@ def plain(queue: Queue) -> tuple[dict[str, Any], str | None]:
     from forebay._plugin import loading
 
     return table | {"kind": loading.kind_of(owner).name}, plugin
-
-
-def _parameters(queue: str, settings: Sequence[str]) -> dict[str, Any]:
-    """The parameters in `codel:target=15ms:interval=300ms`."""
-    found = Scenario.of({}, f'"{queue}"')
-    for each in settings:
-        if not each.partition("=")[2]:
-            raise ScenarioError(
-                f'"{queue}": a parameter is written :NAME=VALUE, as in fifo:limit=300p'
-            )
-        found = found.with_text(each)
-    return found.document
 
 
 def _handed(owner: type, family: str = "") -> str:
@@ -332,10 +311,9 @@ def labelled(entry: Queue) -> tuple[str, dict[str, Any]]:
 
     What is written with parameters is called by them: "fifo:limit=300p" is "fifo 300p".
     """
-    if isinstance(entry, str) and entry.startswith(OF_KERNEL):
-        return entry, {"kind": "kernel", "qdisc": entry.removeprefix(OF_KERNEL)}
     if isinstance(entry, str):
-        return entry.replace("fifo:limit=", "fifo ").replace(":", " "), plain(entry)[0]
+        label, table = _engine.labelled(entry)
+        return label, json.loads(table)
     queue: dict[str, Any] = dict(entry) if isinstance(entry, Mapping) else {"kind": entry}
     label = queue.pop("label", None)
     if label is None:

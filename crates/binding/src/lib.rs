@@ -4,12 +4,13 @@
 //! `forebay._engine`, has the registry of forebay (`crates/python`).
 
 use cpu_time::ThreadTime;
-use forebay_core::{ConfigError, Dimension, Quantity, Time, UnitError, file};
+use forebay_core::{ConfigError, Dimension, Quantity, UnitError, config, file};
 use forebay_shaper::FlowHash;
 use forebay_sim::scenario::path;
 use forebay_sim::{
     Progress, Registry, Run, RunError, Scenario, Table, World, scenario, summary, tables,
 };
+use forebay_stage::{Command, Vocabulary, Written};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyImportError, PyValueError};
 use pyo3::prelude::*;
@@ -19,19 +20,22 @@ use std::collections::HashMap;
 use std::io::{self, BufReader};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 mod gym;
+mod host;
 mod live;
 mod plugins;
 mod python;
 mod session;
+mod stage;
 
 use gym::Episodes;
 use live::Live;
 use session::Session;
+use stage::Stage;
 
 create_exception!(
     _engine,
@@ -170,6 +174,13 @@ fn quantity(text: &str, dimension: Option<&str>) -> PyResult<String> {
     Ok(serde_json::to_string(&found).expect("keys are strings"))
 }
 
+/// The label and the table (JSON) of a discipline that is written as a text.
+#[pyfunction]
+fn labelled(text: &str) -> PyResult<(String, String)> {
+    let (label, table) = forebay_stage::labelled(&text.into()).map_err(host::raised)?;
+    Ok((label, Value::Object(table).to_string()))
+}
+
 /// A value in base units as a scenario writes it.
 #[pyfunction]
 fn format_quantity(value: f64, dimension: &str) -> PyResult<String> {
@@ -192,6 +203,8 @@ fn flow_hash(
 #[pyclass(frozen)]
 struct Engine {
     registry: Arc<Registry>,
+    /// Made when it is first needed.
+    vocabulary: OnceLock<Arc<Vocabulary>>,
 }
 
 impl Engine {
@@ -210,6 +223,10 @@ impl Engine {
             act(Scenario::read(&tree, Path::new(&base), &registry).map_err(refused)?)
         };
         py.detach(|| if is_alone { act() } else { plugins::watched(act) })
+    }
+
+    fn vocabulary(&self) -> &Arc<Vocabulary> {
+        self.vocabulary.get_or_init(|| Arc::new(Vocabulary::of(&self.registry)))
     }
 
     /// The registry, with the plug-ins at `paths`.
@@ -303,6 +320,39 @@ impl Engine {
         Session::open(py, &self.registry, scenario, base)
     }
 
+    /// A stage at the beginning of a scenario, with disciplines (JSON, a list) side by side on a link.
+    #[pyo3(signature = (scenario, name, base, *, queues, link, stories, plays, ends))]
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    fn stage(
+        &self,
+        py: Python,
+        scenario: &str,
+        name: String,
+        base: PathBuf,
+        queues: &str,
+        link: Option<String>,
+        stories: &str,
+        plays: bool,
+        ends: &Cancel,
+    ) -> PyResult<Stage> {
+        let written = Written { tree: json(scenario, "scenario")?, name, base };
+        let host = host::Native::new(&self.registry, Arc::clone(&ends.flag));
+        let queues = config::read(&json(queues, "list of queues")?).map_err(refused)?;
+        let stories = config::read(&json(stories, "list of stories")?).map_err(refused)?;
+        let (vocabulary, stories) = (Arc::clone(self.vocabulary()), Arc::new(stories));
+        let open = move || {
+            let link = link.as_deref();
+            forebay_stage::Stage::new(host, vocabulary, stories, written, queues, link, plays)
+        };
+        Ok(Stage::new(py.detach(open).map_err(host::raised)?, Arc::clone(self.vocabulary())))
+    }
+
+    /// What a message of a page asks for, as JSON: its type, and its fields with every default.
+    fn command(&self, message: &str) -> PyResult<String> {
+        let command = Command::read(message, self.vocabulary()).map_err(host::raised)?;
+        Ok(serde_json::to_string(&command).expect("keys are strings"))
+    }
+
     /// Replay a gate's recording. Returns the result as JSON.
     #[pyo3(signature = (path, plugins=Vec::new()))]
     fn replay(&self, py: Python, path: String, plugins: Vec<String>) -> PyResult<String> {
@@ -365,11 +415,6 @@ fn output(
     let seconds = spent().as_secs_f64();
     summary += &format!(",\"cost\":{{\"cpu_seconds\":{seconds},\"threads\":{threads}}}}}");
     Output { summary, tables }
-}
-
-/// Advances by `slice` events, at most to `until`, as [`going_on`].
-fn advance(world: &mut World, until: Time, slice: u64, in_python: bool) -> PyResult<Progress> {
-    going_on(in_python, || world.advance_to(until, slice))
 }
 
 /// Lets `act` advance a run. If there are parts `in_python`, it keeps the interpreter's lock, for
@@ -435,7 +480,8 @@ fn refused(error: ConfigError) -> PyErr {
 }
 
 /// The functions of the module that are methods of the engine.
-const METHODS: [&str; 14] = [
+const METHODS: [&str; 16] = [
+    "command",
     "compared_link",
     "effective",
     "episodes",
@@ -449,6 +495,7 @@ const METHODS: [&str; 14] = [
     "resolve",
     "run",
     "schema",
+    "stage",
     "with_queue",
 ];
 
@@ -480,6 +527,7 @@ pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> 
     module.add_class::<Live>()?;
     module.add_class::<Episodes>()?;
     module.add_class::<Session>()?;
+    module.add_class::<Stage>()?;
     module.add_class::<python::Port>()?;
     module.add_class::<python::View>()?;
     module.add_class::<python::Fifo>()?;
@@ -492,10 +540,12 @@ pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> 
     module.add_function(wrap_pyfunction!(error_words, module)?)?;
     module.add_function(wrap_pyfunction!(field, module)?)?;
     module.add_function(wrap_pyfunction!(with_fields, module)?)?;
+    module.add_function(wrap_pyfunction!(labelled, module)?)?;
     module.add_function(wrap_pyfunction!(quantity, module)?)?;
     module.add_function(wrap_pyfunction!(format_quantity, module)?)?;
     module.add_function(wrap_pyfunction!(flow_hash, module)?)?;
     module.add_function(wrap_pyfunction!(plugins::check_plugin, module)?)?;
-    let engine = Bound::new(py, Engine { registry: Arc::new(registry) })?;
+    let engine =
+        Bound::new(py, Engine { registry: Arc::new(registry), vocabulary: OnceLock::new() })?;
     METHODS.iter().try_for_each(|name| module.add(*name, engine.getattr(*name)?))
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import re
 import threading
 from collections.abc import Callable
 from dataclasses import asdict
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from forebay import _disk
 from forebay._engine import ScenarioError
-from forebay._explore import protocol
-from forebay._explore.stage import Client, Stage, attempt
+from forebay._explore.protocol import Command
+from forebay._explore.stage import Client, File, Stage, attempt
 from forebay._scenario import Scenario
 
 if TYPE_CHECKING:
@@ -48,14 +47,14 @@ class Results:
         self.page: str | None = None
         """The report, once there is one."""
 
-    def takes(self, client: Client, command: protocol.Command, done: Callable[[], None]) -> bool:
+    def takes(self, client: Client, command: Command, done: Callable[[], None]) -> bool:
         """Whether it answers the command to the tab, when what came before is `done`."""
-        match command:
-            case protocol.Plain(type="save"):
+        match command.type:
+            case "save":
                 act = partial(self._save, client.tell)
-            case protocol.Compare(runs=runs):
-                act = partial(self._beside, self._compare, runs, client.tell)
-            case protocol.Plain(type="report"):
+            case "compare":
+                act = partial(self._beside, self._compare, command.fields["runs"], client.tell)
+            case "report":
                 act = partial(self._beside, self._report, RUNS, client.tell)
             case _:
                 return False
@@ -89,20 +88,20 @@ class Results:
     def _save(self, tell: Tell) -> None:
         """Save all lanes, or none."""
         files: list[dict[str, Any]] = []
-        fingerprints = self._stage.fingerprints()
+        lanes = self._stage.lanes()
         try:
-            for number, (label, scenario) in enumerate(self._stage.lanes()):
+            for number, (file, lane) in enumerate(zip(self._stage.files(), lanes, strict=True)):
                 files.append(
                     {
                         "lane": number,
-                        "path": str(save(label, scenario)),
-                        "text": scenario.to_toml(),
-                        "fingerprint": fingerprints[number],
+                        "path": str(save(file, lane[1])),
+                        "text": file.text,
+                        "fingerprint": file.fingerprint,
                     }
                 )
         except OSError as error:
-            for file in files:
-                Path(file["path"]).unlink(missing_ok=True)
+            for written in files:
+                Path(written["path"]).unlink(missing_ok=True)
             raise ScenarioError(
                 f"{error.filename}: nothing was saved: {error.strerror}; make room there, or start "
                 "forebay in another folder with a copy of the scenario"
@@ -161,7 +160,7 @@ class Results:
         return self._comparison
 
 
-def save(label: str, scenario: Scenario) -> Path:
+def save(file: File, scenario: Scenario) -> Path:
     """Write the scenario of a lane, beside the file that it comes from.
 
     A name that is taken is not used; those of no file go to the present folder.
@@ -169,11 +168,9 @@ def save(label: str, scenario: Scenario) -> Path:
     package = Path(__file__).parent
     base = Path(scenario.base).resolve()
     folder = Path.cwd() if base.is_relative_to(package) else base
-    stem = scenario.name.removesuffix(".toml").removesuffix(".json")
-    name = re.sub(r"[^A-Za-z0-9]+", "-", f"{stem} {label}").strip("-").lower()
-    content = scenario.to_toml().encode()
+    content = file.text.encode()
     for number in itertools.count(1):
-        path = folder / (f"{name}.toml" if number == 1 else f"{name}-{number}.toml")
+        path = folder / (f"{file.stem}.toml" if number == 1 else f"{file.stem}-{number}.toml")
         with contextlib.suppress(FileExistsError):
             _disk.write(path, content, replace=False)
             break

@@ -64,7 +64,8 @@ class Tab:
         elif message["type"] == "frame":
             self.frame = message
             self.points = [lane["first"] + len(lane["points"]) for lane in message["lanes"]]
-            self.stage.post(self.client, protocol.Ack(type="ack", number=message["number"]))
+            drawn = {"type": "ack", "number": message["number"]}
+            self.stage.post(self.client, protocol.command(json.dumps(drawn)))
         elif message["type"] == "said":
             self.said.append(message["text"])
 

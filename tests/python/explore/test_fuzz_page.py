@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from explore.driven import SCENARIO, Tab, looked, staged
 from explore.messages import CANARY, messages, texts
+from forebay._engine import ScenarioError
 from forebay._explore import protocol, results
 from forebay._explore.stage import Stage
 from fuzzing import fuzz
@@ -23,7 +24,7 @@ def test_every_text_is_a_command_or_a_clear_error() -> None:
         try:
             command = protocol.command(text)
         except ValueError as error:
-            assert type(error) is ValueError and str(error)
+            assert isinstance(error, ScenarioError) and str(error)
         else:
             assert json.loads(text)["type"] == command.type
 
@@ -32,7 +33,8 @@ def test_every_text_is_a_command_or_a_clear_error() -> None:
 
 def state(stage: Stage) -> tuple[set[int], int]:
     """The instants of all lanes, and how many there are."""
-    return {lane.times[0] for lane in stage._lanes}, len(stage._lanes)
+    instants = stage.instants()
+    return set(instants), len(instants)
 
 
 def test_no_message_breaks_the_stage(

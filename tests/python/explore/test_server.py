@@ -25,7 +25,8 @@ from websockets.typing import Origin
 
 import forebay
 from explore.driven import declared
-from forebay._explore.lane import Lane
+from forebay import _engine
+from forebay._explore.protocol import Command
 from forebay._explore.server import HOST, MOST_ASKED, MOST_UNREAD
 from forebay._explore.server import server as serve
 from forebay._explore.stage import Client, Stage
@@ -258,10 +259,12 @@ def test_every_change_is_recorded_and_saved_to_the_same_fingerprint(
         path = Path(file["path"])
         assert path.parent == tmp_path and path.read_text() == file["text"]
         # The file's run goes through all that the page has seen, and ends like a plain run.
-        again = Lane("again", load(path), "bottleneck", grain)
-        again.advance(5_000_000_000)
-        assert json.loads(again.run.points(0)[1]) == seen
-        assert json.loads(f"{{{again.run.picture(400)}}}")["queues"] == frame["queues"]
+        again = _engine.open(load(path).text, str(tmp_path))
+        again.watch("bottleneck", grain)
+        while not again.advance(5_000_000_000):
+            pass
+        assert json.loads(again.points(0)[1]) == seen
+        assert json.loads(f"{{{again.picture(400)}}}")["queues"] == frame["queues"]
         assert forebay.run(load(path)).fingerprint == file["fingerprint"]
     page.send("save")
     others = page.said('"saved"')["files"]
@@ -350,12 +353,13 @@ def test_a_tab_that_floods_and_does_not_read_is_held_back_and_nobody_else(
 ) -> None:
     answered: list[int] = []
 
-    def answers(_stage: Stage, client: Client, lane: int, number: int) -> None:
+    def answers(_stage: Stage, client: Client, command: Command) -> None:
+        lane, number = command.fields["lane"], command.fields["id"]
         answered.append(number)
         text = "x" * (1 << 18) if lane == 1 else "x"
         client.tell(json.dumps({"type": "story_of", "lane": lane, "id": number, "text": text}))
 
-    monkeypatch.setattr(Stage, "_tell_story", answers)
+    monkeypatch.setattr(Stage, "_obey", answers)
     with server.deaf() as flood, server.live() as other:
         sent: list[int] = []
 

@@ -36,6 +36,7 @@ from forebay import _cli, sweep
 from forebay._disk import PARTIAL
 from forebay._engine import ScenarioError
 from forebay._explore.results import save
+from forebay._explore.stage import File
 from forebay._scenario import load
 from small_study import BASE, RATE
 
@@ -143,8 +144,9 @@ def arm(folder: Path, error: int, number: int, stays: bool) -> None:
 def invoke(folder: Path, line: str) -> tuple[int, str]:
     """The exit code and what is said of an error."""
     if line == "save":
+        base = load(folder / "base.toml")
         try:
-            save("codel", load(folder / "base.toml"))
+            save(File("base-codel", base.to_toml(), None), base)
         except ScenarioError as error:
             return 2, f"error: {error}\n"
         except OSError as error:

@@ -162,7 +162,7 @@ impl Scenario {
     }
 
     /// The scenario after `count` of its changes.
-    fn after(&self, count: usize) -> &Scenario {
+    pub fn after(&self, count: usize) -> &Scenario {
         count.checked_sub(1).map_or(self, |last| &*self.changes[last].after)
     }
 

@@ -1,13 +1,15 @@
 // The connection to the server: messages out, messages in, and again when it breaks.
 
 /**
- * @import { Commands, Message, Send } from "./messages.js"
- * @typedef {{ [Type in Message["type"]]: (message: Extract<Message, { type: Type }>) => void }} Handlers
+ * @import { Message, Send } from "./messages.js"
+ * @import { Client, Handlers } from "./client.js"
  */
 
 const RETRY_MS = [300, 1000, 3000];
 
+/** @implements {Client} */
 export class Live {
+  compares = true;
   /** @type {WebSocket | null} */
   #socket = null;
   #failed = 0;

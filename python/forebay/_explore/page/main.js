@@ -13,7 +13,7 @@ import * as units from "./units.js";
 
 /**
  * @import { Frame, Send, Stage } from "./messages.js"
- * @import { Handlers } from "./live.js"
+ * @import { Handlers } from "./client.js"
  */
 
 const TELL_MS = 200;
@@ -228,7 +228,9 @@ let singleKeys = true;
 function openKeys() {
   dialogs.keys(
     [
-      ...ACTIONS.map(([, , called, what]) => /** @type {[string, string]} */ ([called, what])),
+      ...ACTIONS.filter(([id]) => !id || !at(id).hidden).map(
+        ([, , called, what]) => /** @type {[string, string]} */ ([called, what]),
+      ),
       ["← →", "In a picture: choose a packet"],
       ["Enter", "In a picture: the packet's story"],
     ],
@@ -239,6 +241,7 @@ function openKeys() {
   );
 }
 
+for (const id of ["compare", "report"]) at(id).hidden = !live.compares;
 for (const [id, , , what, act] of ACTIONS) {
   if (!id) continue;
   at(id).addEventListener("click", act);
@@ -259,8 +262,8 @@ function takes(element, key) {
 addEventListener("keydown", event => {
   if (!singleKeys || dialogs.isOpen() || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target instanceof Element && takes(event.target, event.key)) return;
-  const [, , , , act] = ACTIONS.find(([, key]) => key === event.key) ?? [];
-  if (!act) return;
+  const [id, , , , act] = ACTIONS.find(([, key]) => key === event.key) ?? [];
+  if (!act || (id && at(id).hidden)) return;
   event.preventDefault();
   act();
 });

@@ -135,18 +135,24 @@ class Story(_written.Table):
         """The disciplines of a step, counted from 1."""
         return self.step[number - 1].lanes or self.lanes
 
-    def for_page(self) -> dict[str, Any]:
-        """What the page shows of it, as plain values."""
+    def for_stage(self) -> dict[str, Any]:
+        """What the stage is told of it, as plain values."""
         return {
             "name": self.name,
             "title": self.title,
             "question": self.question,
+            "link": self.link,
+            "lanes": self.lanes,
+            "scenario": self.scenario,
+            "base": self.run.base,
             "steps": [
                 {
                     "title": step.title,
                     "text": step.text,
                     "at_ns": step.at_ns,
                     "until_ns": step.until_ns,
+                    "speed": step.speed,
+                    "lanes": step.lanes,
                     "shows": step.shows,
                     "look": step.look,
                 }

@@ -17,7 +17,6 @@ pub use plan::Plan;
 use super::fabric::{Crossing, Lost};
 use super::transport::Notice;
 use super::world::{Progress, RunError, World, WorldSpec};
-use cpu_time::ThreadTime;
 use forebay_core::{Duration, Time};
 use meeting::Meeting;
 use std::num::NonZero;
@@ -71,6 +70,21 @@ impl Run {
             Run::Together(parallel) => parallel.whole(),
         }
     }
+}
+
+/// The processor time that `work` takes.
+#[cfg(not(target_arch = "wasm32"))]
+fn timed(work: impl FnOnce()) -> std::time::Duration {
+    let start = cpu_time::ThreadTime::now();
+    work();
+    start.elapsed()
+}
+
+/// Without threads there is no work beside that of the caller.
+#[cfg(target_arch = "wasm32")]
+fn timed(work: impl FnOnce()) -> std::time::Duration {
+    work();
+    std::time::Duration::ZERO
 }
 
 /// A run of a network in parts.
@@ -157,9 +171,7 @@ impl Parallel {
             let mut parts = self.parts.chunks_mut(share).enumerate();
             let own = parts.next();
             let work = move |(index, parts): (usize, &mut [Part])| {
-                let start = ThreadTime::now();
-                work(index * share, parts, plan, budget, shared);
-                start.elapsed()
+                timed(|| work(index * share, parts, plan, budget, shared))
             };
             let others: Vec<_> = parts.map(|part| scope.spawn(move || work(part))).collect();
             own.map(work);

@@ -1,0 +1,112 @@
+"""How large and how quick the page with the engine in it is, in Chromium without a screen.
+
+    make web && .venv/bin/python benches/page.py [RUNS]
+
+Prints, over RUNS runs (5 by default):
+- what the page loads: bytes, and bytes compressed with gzip;
+- from the address to the first frame that shows a packet, medians and ranges;
+- frames drawn a second while ten flows at 10 Mbit/s play at real speed, and the speed reached.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import statistics
+import sys
+import tempfile
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/python")]
+
+import try_it  # type: ignore[import-not-found]  # noqa: E402 - a tool of the site
+
+from explore.browser import browsing  # noqa: E402 - as the tests open it
+
+TEN_FLOWS = {
+    "scenario": {
+        "duration": "600s",
+        "dumbbell": {
+            "rate": "10Mbit",
+            "delay": "10ms",
+            "queue": {"kind": "fifo", "limit": "100p"},
+        },
+        "traffic": [{"kind": "bulk", "flows": 10, "tcp": {"congestion": "cubic"}}],
+    },
+    "name": "ten-flows.toml",
+    "queues": ["today", "fq-codel"],
+    "link": None,
+    "plays": True,
+}
+SPY = """
+const parse = JSON.parse;
+window.frames_seen = [];
+JSON.parse = text => {
+  const read = parse(text);
+  for (const each of read.ok ?? []) {
+    if (each.type !== "frame") continue;
+    const shown = each.lanes.some(lane => lane.moving_total > 0 || lane.total > 0);
+    requestAnimationFrame(() => window.frames_seen.push([performance.now(), shown, each.actual]));
+  }
+  return read;
+};
+"""
+"""Notes when each frame is drawn, whether it shows a packet, and the speed that is reached."""
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """A server of files that prints nothing."""
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing."""
+
+
+def spread(values: list[float], digits: int) -> str:
+    """Median and range."""
+    low, middle, high = min(values), statistics.median(values), max(values)
+    return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def main(runs: int) -> None:
+    """Measure and print."""
+    with tempfile.TemporaryDirectory() as folder:
+        loaded = 0, 0
+        for name, content in try_it.files():
+            path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            if not name.startswith("scenarios/") and not name.endswith(".LICENSE"):
+                loaded = loaded[0] + len(content), loaded[1] + len(gzip.compress(content, 9))
+        Path(folder, "scenarios/ten-flows.json").write_text(json.dumps(TEN_FLOWS))
+        print(f"loaded: {loaded[0]:,} bytes, {loaded[1]:,} compressed")
+        handler = partial(Quiet, directory=folder)
+        with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, browsing() as browser:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            address = f"http://127.0.0.1:{server.server_port}/index.html?scenario=ten-flows"
+            first, rates, speeds = [], [], []
+            for _ in range(runs):
+                page = browser.new_page(viewport={"width": 1360, "height": 900})
+                page.add_init_script(SPY)
+                page.goto(address)
+                page.wait_for_function("() => window.frames_seen.some(each => each[1])")
+                first.append(page.evaluate("window.frames_seen.find(each => each[1])[0] / 1000"))
+                page.wait_for_timeout(3000)
+                last = page.evaluate("performance.now()")
+                page.wait_for_timeout(5000)
+                seen = page.evaluate("window.frames_seen")
+                drawn = [each for each in seen if each[0] > last]
+                rates.append((len(drawn) - 1) / (drawn[-1][0] - drawn[0][0]) * 1000)
+                speeds.append(drawn[-1][2])
+                page.close()
+            server.shutdown()
+    print(f"first packet on the screen: {spread(first, 2)} s")
+    print(f"ten flows: {spread(rates, 1)} frames a second, at {spread(speeds, 2)} of real time")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)

@@ -1,0 +1,67 @@
+// The engine as a WebAssembly module. What is asked for, and the answers, are JSON
+// (crates/web/src/request.rs).
+
+/**
+ * @typedef {Record<string, unknown>} Table
+ * @typedef {{
+ *   memory: WebAssembly.Memory,
+ *   room: (bytes: number) => number,
+ *   ask: () => number,
+ *   answer: () => number,
+ *   length: () => number,
+ * }} Exports
+ */
+
+export class Engine {
+  /** @type {Exports} */
+  #module;
+
+  /** @param {WebAssembly.Instance} instance of the module, which imports nothing */
+  constructor(instance) {
+    this.#module = /** @type {Exports} */ (/** @type {unknown} */ (instance.exports));
+  }
+
+  /** @param {URL | string} address of the module */
+  static async load(address) {
+    const response = await fetch(address);
+    if (!response.ok) throw new Error(`${address}: ${response.status} ${response.statusText}`);
+    const streams = response.headers.get("content-type") === "application/wasm";
+    const module = streams
+      ? await WebAssembly.compileStreaming(response)
+      : await WebAssembly.compile(await response.arrayBuffer());
+    return new Engine(await WebAssembly.instantiate(module));
+  }
+
+  /**
+   * The summary of a whole run, as `forebay run --json` prints it.
+   * @param {Table} scenario
+   * @param {number} [seed] the scenario's own unless it is given
+   * @returns {Table}
+   */
+  run(scenario, seed) {
+    return JSON.parse(this.ask({ run: { scenario, seed: seed ?? null } })).ok;
+  }
+
+  /**
+   * The answer to a request: JSON with a field `ok`.
+   * @param {Table} request
+   * @returns {string}
+   */
+  ask(request) {
+    const { memory, room, ask, answer, length } = this.#module;
+    const bytes = new TextEncoder().encode(JSON.stringify(request));
+    // Memory that grows becomes another buffer.
+    const place = room(bytes.length);
+    new Uint8Array(memory.buffer, place, bytes.length).set(bytes);
+    let failed = null;
+    try {
+      ask();
+    } catch (error) {
+      failed = error;
+    }
+    const text = new TextDecoder().decode(new Uint8Array(memory.buffer, answer(), length()));
+    if (failed !== null) throw new Error(`the engine has failed: ${text || failed}`);
+    if (text.startsWith('{"error":')) throw new Error(JSON.parse(text).error);
+    return text;
+  }
+}
