@@ -114,7 +114,7 @@ def test_cmake_finds_it_also_when_it_was_moved(installed: Path, tmp_path: Path) 
     shutil.copytree(installed, moved, symlinks=True)
     project, build = tmp_path / "project", tmp_path / "build"
     project.mkdir()
-    words = ["cmake", "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={moved}"]
+    words: list[str | Path] = ["cmake", "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={moved}"]
     source = EMBED / "queue.cpp"
     text = PROJECT.format(version=version(), source=source)
     (project / "CMakeLists.txt").write_text(text)
@@ -139,7 +139,7 @@ def ports() -> tuple[int, socket.socket]:
 def test_the_example_of_a_host_s_loop_shapes_datagrams(installed: Path, tmp_path: Path) -> None:
     program = tmp_path / "relay"
     library = installed / "lib" / "libforebay.a"
-    include = ["-I", installed / "include"]
+    include: list[str | Path] = ["-I", installed / "include"]
     libraries = ["-lm", "-lpthread", "-ldl"]
     run("cc", "-std=c11", *STRICT, *include, EMBED / "relay.c", library, *libraries, "-o", program)
     bad = subprocess.run(

@@ -280,7 +280,13 @@ def test_a_new_discipline_builds_tests_and_runs_with_packed_crates_alone(tmp_pat
 
     packages = tmp_path / "packages"
     crates = ["abi", "conformance", "core", "disciplines", "plugin"]
-    options = ["--locked", "--no-verify", "--allow-dirty", "--target-dir", packages]
+    options: list[str | Path] = [
+        "--locked",
+        "--no-verify",
+        "--allow-dirty",
+        "--target-dir",
+        packages,
+    ]
     cargo(ROOT, "package", *options, *(f"--package=forebay-{each}" for each in crates))
     made = command(
         "new", "discipline", "my-aqm", "--in", tmp_path, "--source", packages / "package"

@@ -54,8 +54,8 @@ def write(name: str, folder: Path, source: Path | None) -> Path:
         tree = Path(os.path.relpath(_disk.leads_to(source), _disk.leads_to(crate))).as_posix()
         paths = {each: f"{tree}/crates/{each}" for each in CRATES}
         # The versions that forebay is tested with.
-        if (lock := _disk.read_if_any(source / "Cargo.lock")) is not None:
-            files["Cargo.lock"] = lock
+        if (tested := _disk.read_if_any(source / "Cargo.lock")) is not None:
+            files["Cargo.lock"] = tested
     elif source is not None:
         for each in CRATES:
             packed = _unpacked(source, each)
