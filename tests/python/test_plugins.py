@@ -269,7 +269,9 @@ def test_a_new_discipline_is_refused_with_the_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust")
-def test_a_new_discipline_builds_tests_and_runs_with_packed_crates_alone(tmp_path: Path) -> None:
+def test_a_new_discipline_builds_tests_and_runs_with_packed_crates_alone(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     environment = os.environ | {"CARGO_NET_OFFLINE": "true"}
 
     def cargo(where: Path, *words: str | Path) -> None:
@@ -311,6 +313,13 @@ def test_a_new_discipline_builds_tests_and_runs_with_packed_crates_alone(tmp_pat
         *("--out", tmp_path / "out"),
     )
     assert compared.returncode == 0 and "my-aqm" in compared.stdout, compared.stderr
+    # The gate shapes real packets with it; where it cannot run, this part is skipped.
+    gate = request.getfixturevalue("gate")
+    base = document(duration="2s", plugins=[str(library)])
+    base["dumbbell"]["queue"] = {"kind": "my-aqm"}
+    summary = lab.run(forebay.Scenario.of(base), gate=gate).summary
+    assert summary["queues"]["bottleneck"]["kind"] == "my-aqm"
+    assert summary["links"]["bottleneck"]["sent_packets"] > 100
 
 
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust")
