@@ -437,6 +437,7 @@ def variants_of(
             f"{scenario.name}: compare.disciplines: there is none to compare; "
             'add a list such as ["fifo", "codel"], or give --disciplines fifo,codel'
         )
+    compared = scenario.compared_link(link)
     variants: list[Variant] = []
     for label, queue in entries:
         if any(label == other.label for other in variants):
@@ -446,7 +447,7 @@ def variants_of(
             )
         with named(scenario, f'discipline "{label}": '):
             if queue == {"kind": TODAY}:
-                written = written_queue(scenario, scenario.compared_link(link))
+                written = written_queue(scenario, compared)
                 variant = Variant(label, written, scenario.bare())
             else:
                 changed = scenario.with_queue(queue, link).bare()

@@ -13,7 +13,7 @@ from rich.table import Table as Drawn
 from rich.text import Text
 
 from forebay import stats
-from forebay._compared.tables import by_class, measured, of_link
+from forebay._compared.tables import by_class, measured, of_links
 from forebay._comparison import Comparison
 from forebay._measures import ABSENT, MARKED, MEASURES, text
 from forebay._report.page import Table
@@ -33,8 +33,9 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
     for measure in measured(comparison):
         if measure.explained:
             console.print(f"{measure.short}: {measure.explained}.", style="dim")
-    console.print()
-    print_table(console, of_link(comparison, short=True))
+    for table in of_links(comparison, short=True):
+        console.print()
+        print_table(console, table)
 
 
 def busiest(summary: dict[str, Any]) -> list[str]:

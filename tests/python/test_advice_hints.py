@@ -18,6 +18,7 @@ from forebay import _comparison as comparison
 from forebay._advice import advise, before, gate
 from forebay._advice.hints import Hint, apply
 from forebay._cli import app
+from forebay._compared.tables import of_links
 from forebay._reference.files import Template
 from forebay._scenario import Scenario
 
@@ -431,6 +432,10 @@ def test_a_full_reverse_direction_is_named(full: bool) -> None:
     assert len(found) == full
     assert all("--link '*'" in hint.text and "(fifo)" in hint.text for hint in found)
     both = forebay.compare(built, link="*", disciplines=["fifo", "codel"], replications=1)
+    assert [table.columns[0] for table in of_links(compared)] == ["link up"]
+    ways = {table.columns[0]: table.rows for table in of_links(both)}
+    assert ways.keys() == {"link up", "link up-reverse"}
+    assert ways["link up"] != ways["link up-reverse"]
     assert not any(hint.kind == "reverse-full" for hint in advise(both).hints)
     # Of what a link without a written queue has, the run alone tells.
     plain = Scenario.of(

@@ -84,7 +84,7 @@ def test_run_prints_tables_and_writes_them(scenario_file: Path) -> None:
         (["run", "branch.toml", "--set", "nonsense"], "expected PATH=VALUE"),
         (["run", "branch.toml", "--discipline", "nope"], 'unknown kind "nope"'),
         (["run", "branch.toml", "--link", "uplink"], "give both or neither"),
-        (["compare", "branch.toml", "--link", "nope"], 'no link is called "nope"'),
+        (["compare", "branch.toml", "--link", "nope"], 'branch.toml: no link is called "nope"'),
         (["compare", "branch.toml", "--disciplines", "fifo 300p"], "fifo:limit=300p"),
         (["compare", "branch.toml", "--disciplines", "fifo:300p"], "written :NAME=VALUE"),
         (["compare", "branch.toml", "--disciplines", "fifo=300p"], "as in fifo:limit=300p"),

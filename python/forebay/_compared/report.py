@@ -10,7 +10,7 @@ import polars as pl
 
 from forebay._advice import Advice, advise, judged_by
 from forebay._compared import links, wireless
-from forebay._compared.tables import by_class, measured, of_criteria, of_link
+from forebay._compared.tables import by_class, measured, of_criteria, of_links
 from forebay._comparison import Comparison, Variant
 from forebay._measures import DISTORTED, MARKED
 from forebay._report import html
@@ -131,8 +131,9 @@ def _tables(comparison: Comparison) -> Iterator[Block]:
     yield Fold("Every measure of each class", [by_class(comparison)])
     yield Heading(f"The link {comparison.link}")
     if comparison.everywhere:
-        yield Text("It is the most used of the links that carry the disciplines.", small=True)
-    yield of_link(comparison)
+        which = "It is the most used of the links that carry the disciplines, and the judged one."
+        yield Text(which, small=True)
+    yield from of_links(comparison)
 
 
 def _figures(comparison: Comparison) -> Iterator[Block]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from forebay._advice.criteria import Criterion, distorted_of
-from forebay._advice.network import network_of
+from forebay._advice.network import network_of, other_direction
 from forebay._comparison import Comparison
 from forebay._measures import (
     ABSENT,
@@ -89,8 +89,16 @@ def columns_of(comparison: Comparison) -> Iterator[tuple[Measure, dict[str, dict
         )
 
 
-def of_link(comparison: Comparison, *, short: bool = False) -> Table:
-    """What the compared link itself shows: a row a discipline; `short` leaves a column out."""
+def of_links(comparison: Comparison, *, short: bool = False) -> list[Table]:
+    """What the compared link shows, and its other direction if that got the disciplines, too."""
+    links = comparison.scenario.resolved()["links"] if comparison.everywhere else []
+    queued = {link["name"] for link in links if link["queue"] is not None}
+    ways = [comparison.link, *({other_direction(comparison.link)} & queued)]
+    return [_of_link(replace(comparison, link=way), short=short) for way in ways]
+
+
+def _of_link(comparison: Comparison, *, short: bool) -> Table:
+    """A row a discipline; `short` leaves a column out."""
     labels = comparison.labels
     columns = {"used, %": [text(comparison.utilization(label), LOSS) for label in labels]}
     if comparison.baseline is not None:
