@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     "--kernel",
     metavar="VERSION",
     default="6.1",
-    help="That kernel: 6.1 or 6.12, or the folder of one.",
+    help="6.1, 6.12, or the folder of a kernel.",
 )
 @path_option("--pcap", "DIR", "With --virtual: write captures of hosts and links here.")
 @settings
