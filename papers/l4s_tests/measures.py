@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from forebay.papers import Number, Sources
+from forebay.papers import Number, Sources, exactly
 from forebay.papers.published import larger_error, predicted
 from forebay.stats import Interval
 
@@ -21,6 +21,11 @@ def in_range(sources: Sources, first_mbps: float, second_mbps: float, **row: Any
     """Whether both published throughputs lie where one more run would, in 95 % of cases."""
     published = {FIRST: first_mbps, SECOND: second_mbps}
     return "yes" if predicted(sources, "rtt-fairness", row, published, 1e-6) else "no"
+
+
+def inside(sources: Sources, **row: Any) -> Interval:
+    """1 if a row is `in_range`, otherwise 0."""
+    return exactly(int(in_range(sources, **row) == "yes"))
 
 
 def shown(sources: Sources, **row: Any) -> bool:
