@@ -368,7 +368,8 @@ def section(results: Mapping[str, Any]) -> dict[str, Any]:
             "compared with the stack that it is named after. Both have the defaults of that "
             "stack and packets of 1500 bytes. Tail drop has room for 30 packets. RED (thresholds "
             "of 5 and 15 packets, gentle, room for 200) has the rules of ns-2 (`spare_short`, "
-            "`spare_first`, `idle`), which ns-3.18 has as well. The goal is a mean queue within "
+            "`spare_first`, `idle`), which ns-3.18 has as well.",
+            "The goal is a mean queue within "
             "3 %, a utilization within half a point and a loss within 5 %, or queue and loss "
             "within 2 % if windows are above ten segments. Values are means of "
             f"{results['seeds']} seeds, measured from 20 s to 120 s, with four flows to 220 s, "

@@ -220,7 +220,10 @@ def _words(seeds: int) -> Iterator[str]:
         "testbed (*To adopt or not to adopt L4S-compatible congestion control?*, PAM 2025; data: "
         "github.com/fatihsarpkaya/L4S-PAM2025). Nobody of this project had a part in it. The link "
         "has 100 Mbit/s, the round trip 10 ms, the buffer 0.5 to 8 bandwidth-delay products (BDP); "
-        "each cell has ten trials of 60 s. Here the same set-ups run with "
+        "each cell has ten trials of 60 s."
+    )
+    yield (
+        "Here the same set-ups run with "
         f'`preset = "linux"` for both transfers, and with {seeds} seeds. The hosts had L4STeam\'s '
         "Linux 5.15 (Prague, DualPI2), Linux 5.13 (CUBIC, BBR v1) and 6.4 (BBR v3). Offload was "
         "off at their interfaces, but TCP makes buffers of several segments nevertheless."
