@@ -82,6 +82,8 @@ _ELSEWHERE = re.compile(
     r"<(?:script|img|iframe)[^>]* src=\"https?:|<link rel=\"stylesheet\" href=\"https?:"
 )
 _FIGURE = re.compile(r"^<!-- figure (\S+): (.*?) -->$", re.M)
+_WATCH = "[Watch a scenario](explore.md)"
+"""The first page's button; with the engine in a page, it plays the story of the picture there."""
 _STORY = re.compile(r"^\| `([\w-]+)` \|", re.M)
 _LINK = re.compile(r"(\]\()([^)#\s:]+)((?:#[^)\s]*)?\))")
 
@@ -214,6 +216,9 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
             return row[0]
         return f"| `{row[1]}` ([try it]({from_here(try_it.story_address(row[1]))})) |"
 
+    if here == HOME and try_it.MODULE.exists():
+        story = from_here(try_it.story_address(front.STORY))
+        markdown = markdown.replace(_WATCH, f"[Try it in this browser]({story})")
     heading, end, rest = _STORY.sub(told, _LINK.sub(moved, markdown)).partition("\n")
     return f"{heading}{try_of(_written(here).with_suffix(''))}{end}{rest}"
 

@@ -218,7 +218,7 @@ def _words(seeds: int) -> Iterator[str]:
     yield (
         "Sarpkaya and others measured Prague beside one classic transfer on hosts of the FABRIC "
         "testbed (*To adopt or not to adopt L4S-compatible congestion control?*, PAM 2025; data: "
-        "github.com/fatihsarpkaya/L4S-PAM2025). Nobody of this project had a part in it. The link "
+        "github.com/fatihsarpkaya/L4S-PAM2025). The link "
         "has 100 Mbit/s, the round trip 10 ms, the buffer 0.5 to 8 bandwidth-delay products (BDP); "
         "each cell has ten trials of 60 s."
     )

@@ -35,7 +35,7 @@ from forebay._report.table import cell
 HEAD = """\
 # Validation
 
-How far can you trust forebay's results? The first section gives the answer in two minutes. The
+How far can you trust forebay's results? The first section answers in two minutes. The
 others have every comparison."""
 
 SITE = "The sections are short here. On the site (`make site`) they have all their tables."
