@@ -39,5 +39,5 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
     ).execute()
     assert "18 points" in output_of(done, "import")
     assert "<svg" in output_of(done, "lines")
-    assert "report.html" in output_of(done, "from forebay")
+    assert "report.html" in output_of(done, "sweep.write_report")
     assert (tmp_path / "out" / "uplink-study" / "report.html").is_file()

@@ -144,8 +144,8 @@ def arm(folder: Path, error: int, number: int, stays: bool) -> None:
 def invoke(folder: Path, line: str) -> tuple[int, str]:
     """The exit code and what is said of an error."""
     if line == "save":
-        base = load(folder / "base.toml")
         try:
+            base = load(folder / "base.toml")
             save(File("base-codel", base.to_toml(), None), base)
         except ScenarioError as error:
             return 2, f"error: {error}\n"
