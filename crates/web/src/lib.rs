@@ -1,6 +1,6 @@
 //! The engine and the stage of `forebay explore` as a WebAssembly module.
 //!
-//! The module imports nothing. Its interface is three functions and JSON: the caller gets room
+//! The module imports nothing. Its interface is four functions and JSON: the caller gets room
 //! ([`room`]), writes a request into it, calls [`ask`], and reads the answer at [`answer`]. A page
 //! uses `js/engine.js`, which does this, and has types (`js/engine.d.ts`).
 
