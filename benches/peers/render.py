@@ -226,7 +226,7 @@ def speed_section(document: Mapping[str, Any]) -> dict[str, Any]:
         "command": "make bench-peers",
         "text": [
             f"ns-2 {versions['ns-2']}, ns-3 {versions['ns-3']} (Debian's build, with logging "
-            f"compiled in); {document['machine']}. {_faster(document)}",
+            f"compiled in); {document['machine']}.{_faster(document)}",
             *SPEED,
             "Memory for each flow: first what forebay's engine needs while it runs (hosts, "
             "connections, meters, the queue and packets in flight), then the peak of its whole "
@@ -255,15 +255,17 @@ def speed_section(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _faster(document: Mapping[str, Any]) -> str:
-    """How many times as fast as each peer forebay runs its longest load of few flows."""
+    """How many times as fast as each peer forebay runs its longest load of few flows, if any."""
     few = [each for each in document["loads"] if each["options"].get("flows", 16) == 16]
+    if not few:
+        return ""
     load = max(few, key=lambda each: float(each["results"]["forebay"]["segments"]))
     ours = load["results"]["forebay"]["run_rate"]
     peers = {name: found for name, found in load["results"].items() if name != "forebay"}
     times = ", ".join(
         f"{ours / found['run_rate']:.3g} times {name}'s" for name, found in peers.items()
     )
-    return f"Packets per CPU second with {load['name']}: {times}."
+    return f" Packets per CPU second with {load['name']}: {times}."
 
 
 def rate(value: float) -> str:
