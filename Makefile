@@ -5,7 +5,8 @@
 #   make build    build the fast engine and install forebay into .venv
 #   make test     run every check and test
 #   make test-fast  only the tests that take less than a second each: for changes by hand
-#   make lint     check formatting, run clippy, ruff and mypy, without the tests; JavaScript where npm is
+#   make lint     check formatting, run clippy, ruff and mypy, without the tests; JavaScript where npm is,
+#                 workflows where Go is
 #   make format   format Rust, Python and JavaScript
 #   make gate     build target/release/forebay-gate and libforebay_gate.so (Linux)
 #   make library  build target/release/libforebay.so and .a: the disciplines for C and C++
@@ -55,10 +56,12 @@ BIN := $(VENV)/bin
 CARGO ?= cargo
 NPM := $(shell command -v npm)
 JS := tools/js/node_modules
+GO := $(shell command -v go)
+ACTIONLINT := target/tools/bin/actionlint
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help engine web dist test-dist audit licences release demo library install package hosted gate abuse soak miri sanitize test test-fast fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint js-lint rust-test python-test
+.PHONY: help engine web dist test-dist audit licences release demo library install package hosted gate abuse soak miri sanitize test test-fast fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint js-lint workflow-lint rust-test python-test
 .DEFAULT_GOAL := help
 
 # Prints the head of this file.
@@ -75,7 +78,7 @@ demo: build
 test: lint rust-test python-test
 	@echo "== all tests passed"
 
-lint: rust-lint python-lint js-lint
+lint: rust-lint python-lint js-lint workflow-lint
 
 rust-lint:
 	@echo "== cargo fmt --check"
@@ -111,6 +114,18 @@ else
 	@echo "== JavaScript is not checked: npm is missing (Debian: nodejs npm)"
 	@test -z "$(FOREBAY_CI)"
 endif
+
+# What hosts of CI would refuse; they do not run here.
+workflow-lint: $(if $(GO),$(ACTIONLINT))
+ifdef GO
+	@echo "== actionlint"
+	@$(ACTIONLINT)
+else
+	@echo "== workflows are not checked: go is missing (Debian: golang-go)"
+endif
+
+$(ACTIONLINT):
+	@GOBIN=$(abspath $(@D)) $(GO) install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 python-test: build dev
 	@echo "== pytest"

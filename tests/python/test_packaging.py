@@ -73,3 +73,15 @@ def test_the_citation_names_this_version() -> None:
     assert citation["cff-version"] == "1.2.0"
     assert citation["version"] == VERSION
     assert " OR ".join(citation["license"]) == PROJECT["license"]
+
+
+def test_the_workflow_calls_what_there_is() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text("utf-8"))
+    steps = [
+        step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step
+    ]
+    called = {word for step in steps for word in re.findall(r"\bmake ([\w-]+)", step)}
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    assert called >= {"sanitize", "miri", "dist", "test-dist", "audit"}
+    assert called <= targets
+    assert ".ci/run" in steps
