@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+mod capture;
 mod gym;
 mod host;
 mod live;
@@ -538,6 +539,7 @@ pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> 
     module.add_function(wrap_pyfunction!(load, module)?)?;
     module.add_function(wrap_pyfunction!(read_file, module)?)?;
     module.add_function(wrap_pyfunction!(error_words, module)?)?;
+    module.add_function(wrap_pyfunction!(capture::read_segments, module)?)?;
     module.add_function(wrap_pyfunction!(field, module)?)?;
     module.add_function(wrap_pyfunction!(with_fields, module)?)?;
     module.add_function(wrap_pyfunction!(labelled, module)?)?;

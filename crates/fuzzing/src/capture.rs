@@ -1,13 +1,16 @@
 //! Files of others: packet captures and capacity traces.
 
 use forebay_core::{Capacity, Duration, Rate, Rng, Time};
-use forebay_sim::pcap_in::read_capture;
+use forebay_sim::pcap_in::{read_capture, read_segments};
 use forebay_sim::trace::{QUANTUM, has_steps, read_steps, read_trace};
 use forebay_sim::traffic::{Datagrams, Marks, Pcap, PcapParams};
 
 /// A capture file: what is read is in order, and its replay goes forward in time.
 pub fn pcap(data: &[u8]) {
-    let Ok(capture) = read_capture(data) else { return };
+    let headers = read_segments(data);
+    let Ok(capture) = read_capture(data) else { return assert!(headers.is_err()) };
+    let (headers, _) = headers.expect("one reader reads what the other reads");
+    assert!(headers.iter().map(|(packet, _)| packet).eq(&capture.packets));
     assert!(!capture.packets.is_empty() && capture.packets.len() <= capture.recorded);
     assert!(capture.packets.is_sorted_by_key(|packet| packet.at_nanos));
     assert!(capture.packets.iter().all(|packet| packet.at_nanos <= capture.span_nanos));

@@ -7,12 +7,17 @@
 //! them, record after the card, or without its offloads (`ethtool -K DEVICE tso off gso off gro
 //! off`).
 //!
+//! [`read_segments`] also keeps what the headers of TCP, UDP and ICMP say, for programs that measure.
+//!
 //! Packets are sorted by time, because a capture of several queues or interfaces may be slightly
 //! out of order. Anything that is not IP is skipped.
 
-use etherparse::LaxIpSlice;
+use crate::input;
+use etherparse::{LaxIpSlice, TcpOptionElement, TcpSlice};
 use pcap_parser::{Block, InterfaceDescriptionBlock, Linktype, PcapError, PcapHeader, nom};
+use std::io;
 use std::net::IpAddr;
+use std::path::Path;
 
 /// One captured IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,62 +56,121 @@ pub struct Capture {
     pub span_nanos: u64,
 }
 
+/// What the headers of a packet say above IP.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// ECN codepoint, 0 to 3.
+    pub ecn: u8,
+    /// TCP's flags as in its header, FIN being the lowest bit; the type of an ICMP message.
+    pub flags: u8,
+    /// Bytes of payload on the wire, whatever the capture holds of them.
+    pub payload: u32,
+    /// TCP's sequence number; the number of an echo; the first four bytes of a
+    /// datagram.
+    pub seq: u32,
+    /// TCP's acknowledgment number; the identifier of an echo; bytes 9 to 12 of a
+    /// datagram, where the lab's have their number.
+    pub ack: u32,
+    /// TSval and TSecr (RFC 7323), if the segment has them.
+    pub timestamps: Option<(u32, u32)>,
+    /// The first block of SACK (RFC 2018), which tells what arrived last.
+    pub sack: Option<(u32, u32)>,
+}
+
 /// Reads the capture file whose content is `bytes`.
 ///
 /// # Errors
 /// The file is empty, not a capture, cut off, of an unknown link type, without timestamps, or
 /// without any IP packet. The message says what to do.
 pub fn read_capture(bytes: &[u8]) -> Result<Capture, String> {
-    let mut frames = Frames::default();
+    let Kept { packets, recorded, span_nanos, .. } = read(bytes, |_, packet| packet)?;
+    let packets =
+        packets.into_iter().map(|(at_nanos, packet)| CapturedPacket { at_nanos, ..packet });
+    Ok(Capture { packets: packets.collect(), recorded, span_nanos })
+}
+
+/// Reads a capture file as [`read_capture`] does, with the headers above IP; and the time of its
+/// first packet of any kind, in nanoseconds since 1970.
+///
+/// # Errors
+/// As [`read_capture`].
+pub fn read_segments(bytes: &[u8]) -> Result<(Vec<(CapturedPacket, Segment)>, i128), String> {
+    let kept = read(bytes, |ip, packet| (packet, segment(ip, &packet)))?;
+    let packets = kept.packets.into_iter();
+    let packets = packets
+        .map(|(at_nanos, (packet, segment))| (CapturedPacket { at_nanos, ..packet }, segment));
+    Ok((packets.collect(), kept.earliest))
+}
+
+/// The content of a capture file, unpacked if gzip packed it.
+///
+/// # Errors
+/// It is no regular file, larger than [`LARGEST`], or cannot be read.
+pub fn load(path: &Path) -> io::Result<Vec<u8>> {
+    input::read(path, LARGEST)
+}
+
+/// What is kept of a capture.
+struct Kept<T> {
+    /// Nanoseconds since the first packet of any kind and what is kept of each IP packet, in order.
+    packets: Vec<(u64, T)>,
+    /// Packets of any kind.
+    recorded: usize,
+    /// Time of the first of them.
+    earliest: i128,
+    span_nanos: u64,
+}
+
+fn read<T>(
+    bytes: &[u8],
+    keep: impl Fn(&LaxIpSlice, CapturedPacket) -> T,
+) -> Result<Kept<T>, String> {
+    let mut packets: Vec<(i128, T)> = Vec::new();
+    let mut keep = |at: i128, data: &[u8], len: u32| {
+        if let Some((ip, packet)) = ip_packet(data, len) {
+            packets.push((at, keep(&ip, packet)));
+        }
+    };
+    let mut frames = Frames { keep: &mut keep, recorded: 0, earliest: None, latest: 0 };
     match bytes {
         [] => return Err("is empty; record it again".into()),
         [0x0a, 0x0d, 0x0d, 0x0a, ..] => read_pcapng(bytes, &mut frames)?,
         [0x1f, 0x8b, ..] => return Err("is compressed; unpack it with gunzip first".into()),
         _ => read_pcap(bytes, &mut frames)?,
     }
-    frames.finish()
+    let Frames { recorded, earliest, latest, .. } = frames;
+    let Some(earliest) = earliest else {
+        return Err("holds no packets; record it again".into());
+    };
+    if packets.is_empty() {
+        return Err(format!(
+            "holds {recorded} packets, but none of IPv4 or IPv6; record with the filter \"ip or ip6\""
+        ));
+    }
+    let since = |at: i128| u64::try_from(at - earliest).unwrap_or(u64::MAX);
+    let mut packets: Vec<_> = packets.into_iter().map(|(at, packet)| (since(at), packet)).collect();
+    packets.sort_by_key(|(at, _)| *at);
+    Ok(Kept { packets, recorded, earliest, span_nanos: since(latest) })
 }
 
-/// Packets that have been read, with absolute times.
-#[derive(Default)]
-struct Frames {
-    packets: Vec<(i128, CapturedPacket)>,
+/// The packets of a file, with absolute times.
+struct Frames<'a> {
+    /// Called with the time, the IP packet as far as it was recorded, and its length on the link.
+    keep: &'a mut dyn FnMut(i128, &[u8], u32),
     recorded: usize,
     earliest: Option<i128>,
     latest: i128,
 }
 
-impl Frames {
+impl Frames<'_> {
     fn add(&mut self, at: i128, link: Linktype, frame_len: u32, data: &[u8]) -> Result<(), String> {
         self.recorded += 1;
         self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
         self.latest = if self.recorded == 1 { at } else { self.latest.max(at) };
-        if let Some(offset) = ip_offset(link, data)?
-            && let Some(packet) = ip_packet(&data[offset..], frame_len - offset as u32)
-        {
-            self.packets.push((at, packet));
+        if let Some(offset) = ip_offset(link, data)? {
+            (self.keep)(at, &data[offset..], frame_len - offset as u32);
         }
         Ok(())
-    }
-
-    fn finish(self) -> Result<Capture, String> {
-        let Some(earliest) = self.earliest else {
-            return Err("holds no packets; record it again".into());
-        };
-        if self.packets.is_empty() {
-            return Err(format!(
-                "holds {} packets, but none of IPv4 or IPv6; record with the filter \"ip or ip6\"",
-                self.recorded
-            ));
-        }
-        let since = |at: i128| u64::try_from(at - earliest).unwrap_or(u64::MAX);
-        let mut packets: Vec<_> = self
-            .packets
-            .into_iter()
-            .map(|(at, packet)| CapturedPacket { at_nanos: since(at), ..packet })
-            .collect();
-        packets.sort_by_key(|packet| packet.at_nanos);
-        Ok(Capture { packets, recorded: self.recorded, span_nanos: since(self.latest) })
     }
 
     fn parse_error(&self, error: nom::Err<PcapError<&[u8]>>) -> String {
@@ -137,7 +201,7 @@ pub const LARGEST: u64 = 1 << 30;
 const NOT_A_CAPTURE: &str = "is neither pcap nor pcapng; if another program's capture, convert it \
                              with `editcap FILE CONVERTED.pcapng`";
 
-fn read_pcap(bytes: &[u8], frames: &mut Frames) -> Result<(), String> {
+fn read_pcap(bytes: &[u8], frames: &mut Frames<'_>) -> Result<(), String> {
     let (mut rest, header): (_, PcapHeader) =
         pcap_parser::parse_pcap_header(bytes).map_err(|error| match error {
             nom::Err::Incomplete(_) if bytes.len() >= 4 => {
@@ -198,7 +262,7 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 
-fn read_pcapng(bytes: &[u8], frames: &mut Frames) -> Result<(), String> {
+fn read_pcapng(bytes: &[u8], frames: &mut Frames<'_>) -> Result<(), String> {
     let mut rest = bytes;
     let mut interfaces = Vec::new();
     let mut big_endian = false;
@@ -309,7 +373,7 @@ const LONGEST: u32 = 1 << 20;
 
 /// Reads the headers of the IP packet at the beginning of `data`, which had `len` bytes on the
 /// link. None if they are damaged or cut off.
-fn ip_packet(data: &[u8], len: u32) -> Option<CapturedPacket> {
+fn ip_packet(data: &[u8], len: u32) -> Option<(LaxIpSlice<'_>, CapturedPacket)> {
     let (ip, _) = LaxIpSlice::from_slice(data).ok()?;
     let (stated, dscp) = match &ip {
         LaxIpSlice::Ipv4(packet) => {
@@ -330,7 +394,7 @@ fn ip_packet(data: &[u8], len: u32) -> Option<CapturedPacket> {
         _ => None,
     };
     let len = if stated == 0 { len } else { stated };
-    (len <= LONGEST).then_some(CapturedPacket {
+    let packet = CapturedPacket {
         at_nanos: 0,
         len,
         dscp,
@@ -340,7 +404,53 @@ fn ip_packet(data: &[u8], len: u32) -> Option<CapturedPacket> {
             protocol,
             ports,
         },
-    })
+    };
+    (len <= LONGEST).then_some((ip, packet))
+}
+
+/// What the headers above IP say; zeros if they were not recorded.
+fn segment(ip: &LaxIpSlice, packet: &CapturedPacket) -> Segment {
+    let (ecn, header) = match ip {
+        LaxIpSlice::Ipv4(each) => (each.header().ecn().value(), each.header().slice().len()),
+        LaxIpSlice::Ipv6(each) => (each.header().ecn().value(), 40),
+    };
+    let data = ip.payload().payload;
+    let rest = packet.len.saturating_sub(header as u32);
+    let word = |at: usize| {
+        let word = data.get(at..at + 4).and_then(|word| word.try_into().ok());
+        word.map_or(0, u32::from_be_bytes)
+    };
+    let mut found = Segment { ecn, payload: rest, ..Segment::default() };
+    match (packet.tuple.protocol, packet.tuple.ports) {
+        (6, Some(_)) => {
+            let Ok(tcp) = TcpSlice::from_slice(data) else { return found };
+            (found.seq, found.ack) = (tcp.sequence_number(), tcp.acknowledgment_number());
+            found.flags = data[13];
+            found.payload = rest.saturating_sub(u32::from(tcp.data_offset()) * 4);
+            for option in tcp.options_iterator().map_while(Result::ok) {
+                match option {
+                    TcpOptionElement::Timestamp(value, echo) => {
+                        found.timestamps = Some((value, echo));
+                    }
+                    TcpOptionElement::SelectiveAcknowledgement(first, _) => {
+                        found.sack = Some(first);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        (17, Some(_)) => {
+            found.payload = rest.saturating_sub(8);
+            (found.seq, found.ack) = (word(8), word(16));
+        }
+        (1 | 58, _) => {
+            found.flags = data.first().copied().unwrap_or_default();
+            found.payload = rest.saturating_sub(8);
+            (found.seq, found.ack) = (word(4) & 0xffff, word(4) >> 16);
+        }
+        _ => {}
+    }
+    found
 }
 
 #[cfg(test)]
@@ -557,6 +667,37 @@ pub(crate) mod tests {
         assert!(error(&resolution).contains("10^-40"));
     }
 
+    #[test]
+    fn headers_above_ip() {
+        let mut tcp = ipv4_tcp(1500, 0, [10, 0, 0, 1], (1, 2));
+        // 20 bytes of options: padding, timestamps, a block of SACK... of which 12 + 12 fit into 24.
+        tcp.truncate(40);
+        tcp[1] = 1;
+        tcp[32] = 0xb0;
+        tcp.extend([1, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9]);
+        tcp.extend([1, 1, 5, 10, 0, 0, 1, 0, 0, 0, 2, 0]);
+        let mut echo = ipv4_tcp(84, 0, [10, 0, 0, 1], (0, 0));
+        echo[9] = 1;
+        echo[20..28].copy_from_slice(&[8, 0, 0, 0, 0x12, 0x34, 0, 5]);
+        let cut = ipv4_tcp(1500, 0, [10, 0, 0, 1], (1, 2))[..30].to_vec();
+        let file = pcap(101, &[(0, 1500, tcp), (1, 84, echo), (2, 1500, cut)]);
+        let found: Vec<_> =
+            read_segments(&file).unwrap().0.into_iter().map(|(_, segment)| segment).collect();
+        let first = Segment {
+            ecn: 1,
+            flags: 0x10,
+            payload: 1500 - 20 - 44,
+            seq: 1,
+            ack: 0,
+            timestamps: Some((7, 9)),
+            sack: Some((256, 512)),
+        };
+        assert_eq!(found[0], first);
+        let echo = Segment { flags: 8, payload: 56, seq: 5, ack: 0x1234, ..Segment::default() };
+        assert_eq!(found[1], echo);
+        assert_eq!(found[2], Segment { payload: 1480, ..Segment::default() });
+    }
+
     proptest::proptest! {
         #[test]
         fn damage_is_never_fatal(at in 0_usize..300, byte: u8, cut in 0_usize..400) {
@@ -570,7 +711,8 @@ pub(crate) mod tests {
                 let at = at % file.len();
                 file[at] = byte;
                 file.truncate(cut);
-                let _ = read_capture(&file);
+                let whole = read_capture(&file).map(|capture| capture.packets.len());
+                proptest::prop_assert_eq!(whole, read_segments(&file).map(|each| each.0.len()));
             }
         }
     }

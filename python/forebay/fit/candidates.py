@@ -1,0 +1,282 @@
+"""Disciplines that could stand at the bottleneck, and how well each explains a measurement.
+
+A discipline's law cannot be read off, but it can be tried: each candidate is run with the measured
+load, rate and round trip, and measured as the link was. The likelihood of the measurement is that
+of its features (`features`) among those of the runs, with independent normal errors whose spread is
+that of runs that differ by their seed alone, and at least `FLOOR` (a synthetic likelihood: Wood,
+Nature 2010). No gradient, no trained network and no library beyond numpy is needed for six laws;
+packages for simulation-based inference bring PyTorch with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from forebay._engine import ScenarioError
+from forebay._runs import Task
+from forebay._runs.folder import claim
+from forebay._runs.journal import Kept
+from forebay._runs.service import run_all
+from forebay._runs.task import Record
+from forebay._scenario import Scenario
+from forebay.fit.features import FLOOR, features
+from forebay.fit.trial import How, Load, Route, document, measured
+
+if TYPE_CHECKING:
+    from forebay._engine import Cancel
+
+KINDS = ("fifo", "codel", "fq-codel", "pie", "red", "cake")
+"""What is told apart."""
+NAMES = {
+    "fifo": "FIFO",
+    "codel": "CoDel",
+    "fq-codel": "FQ-CoDel",
+    "pie": "PIE",
+    "red": "RED",
+    "cake": "CAKE",
+}
+_LARGE_S = 4.0
+"""What a buffer holds that nobody fills, in s at the link's rate."""
+_FIRST, _MORE = 1, 4
+"""Seeds of every candidate, and more of those that remain."""
+_NEAR = 12.0
+"""Candidates whose logarithm of the likelihood is further from the best one are out."""
+_TEMPER = 0.7
+"""Share of the likelihood's logarithm that counts, because features say the same things in part."""
+_UNSEEN = 3.0
+"""What a feature adds, in squared standard deviations, if a candidate never shows it."""
+VERSION = 2
+"""Of the features; kept runs of another are not used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A discipline with a room."""
+
+    kind: str
+    queue: Mapping[str, Any]
+    room: float | None
+    """Bytes of its buffer if that matters, otherwise None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A candidate and how well it explains the measurement."""
+
+    candidate: Candidate
+    likelihood: float
+    """Logarithm, tempered."""
+    misfit: float
+    """Mean square of the differences in standard deviations: about 1 where the model is right."""
+    worst: str
+    """The feature that differs most."""
+
+
+def candidates(rate: float, room: float | None, most: float | None, wait: float) -> list[Candidate]:
+    """What could stand at a bottleneck.
+
+    Args:
+        rate: bit/s.
+        room: bytes that usually waited at losses; None without any.
+        most: bytes that waited at the loss after the longest wait.
+        wait: usual wait in s.
+    """
+    large = max(60 * 1500.0, rate / 8 * _LARGE_S)
+    rooms = [None] if most is None else [None, most]
+    found = [Candidate("fifo", {"kind": "fifo", "limit": limit(room or large)}, room)]
+    for kind in ("codel", "pie", "fq-codel"):
+        found += [
+            Candidate(kind, {"kind": kind, "limit": limit(each or large)}, each) for each in rooms
+        ]
+    for diffserv in ("diffserv3", "besteffort"):
+        cake = {"kind": "cake", "bandwidth": f"{rate:.0f}bit", "diffserv": diffserv}
+        found.append(Candidate("cake", cake, None))
+        if most is not None:
+            tight = cake | {"memory_limit": f"{max(3000, round(most))}B"}
+            found.append(Candidate("cake", tight, most))
+    usual = max(wait * rate / 8 / 1500, 1.0)
+    for least in dict.fromkeys(max(2, round(usual * share)) for share in (0.15, 0.35, 0.8)):
+        found.append(Candidate("red", red(least), None))
+    if room is not None:
+        found.append(Candidate("red", red(max(2, round(room / 1500 / 12))), room))
+    return found
+
+
+def red(least: int) -> dict[str, Any]:
+    """RED with the usual proportions: the upper threshold three times, the limit twelve times."""
+    return {
+        "kind": "red",
+        "min_th": f"{least}p",
+        "max_th": f"{3 * least}p",
+        "limit": f"{12 * least}p",
+    }
+
+
+def limit(room: float) -> str:
+    """A room in bytes as a number of full packets."""
+    return f"{max(1, round(room / 1500))}p"
+
+
+class Trials(Kept):
+    """Runs of candidates, each run once and kept: a fit that was stopped goes on."""
+
+    def __init__(
+        self, folder: Path, load: Load, route: Route, how: How, jobs: int | None = None
+    ) -> None:
+        """Open a folder, new or begun earlier.
+
+        Args:
+            folder: where runs are kept.
+            load: what sends.
+            route: what all candidates have in common; its queue does not count.
+            how: how they are measured.
+            jobs: runs at a time; one a core unless given.
+        """
+        claim(folder, "fit.json", {"forebay fit": VERSION}, lambda _: "runs of another forebay fit")
+        super().__init__(folder)
+        self._load, self._route, self._how, self._jobs = load, route, how, jobs
+        # The same scenario tells something else if it is measured in another way.
+        self._mark = sha256(repr((how, route.rtt, route.rate)).encode()).hexdigest()[:8]
+        self._known = {(each.id, each.replication): each for each in self._journal.records}
+
+    def of(
+        self,
+        wanted: Sequence[tuple[Candidate, int]],
+        progress: Callable[[int], None] = lambda _: None,
+    ) -> list[dict[str, float]]:
+        """The features of candidates with seeds; empty where a run sent nothing."""
+        tasks: dict[tuple[str, int], Task] = {}
+        keys = []
+        for candidate, seed in wanted:
+            made = Scenario.of(self._document(candidate), "fit")
+            key = (f"{made.identity()[:16]}-{self._mark}", seed)
+            keys.append(key)
+            if key not in self._known:
+                tasks[key] = Task(*key, seed, made)
+        known = len(set(keys)) - len(tasks)
+        run_all(
+            list(tasks.values()),
+            self._run,
+            jobs=self._jobs,
+            tell=lambda now: progress(known + now.finished),
+            note=self._keep,
+        )
+        return [
+            {name: float(value) for name, value in self._known[key].measures.items()}
+            for key in keys
+        ]
+
+    def _document(self, candidate: Candidate) -> dict[str, Any]:
+        route = self._route
+        whole = document(
+            Route(route.rate, route.rtt, candidate.queue, route.cross, route.loss, route.course),
+            self._load,
+        )
+        del whole["seed"]
+        return whole
+
+    def _run(self, task: Task, cancel: Cancel, progress: Callable[[float], None]) -> Record:
+        try:
+            seen = measured(task.scenario.document, "candidate", self._how, cancel, progress)
+            found: dict[str, float | str] = dict(features(seen, self._route.rtt, self._route.rate))
+        except ScenarioError:
+            found = {}
+        return Record(task.id, task.replication, "", found)
+
+    def _keep(self, records: Sequence[Record]) -> None:
+        self._journal.append(records)
+        self._known |= {(record.id, record.replication): record for record in records}
+
+
+def judge(
+    seen: Mapping[str, float],
+    trials: Trials,
+    listed: Sequence[Candidate],
+    progress: Callable[[float], None] = lambda _: None,
+) -> list[Judged]:
+    """How well each candidate explains what was seen, the best first."""
+    first = [(each, seed) for each in listed for seed in range(1, _FIRST + 1)]
+    ran = trials.of(first, lambda done: progress(0.5 * done / len(first)))
+    runs: dict[int, list[dict[str, float]]] = {}
+    for at, found in enumerate(ran):
+        runs.setdefault(at // _FIRST, []).append(found)
+    listed = [*listed, *_nearer(_judged(seen, listed, runs))]
+    finer = [(at, seed) for at in range(len(runs), len(listed)) for seed in range(1, _FIRST + 1)]
+    ran = trials.of([(listed[at], seed) for at, seed in finer])
+    for (at, _), found in zip(finer, ran, strict=True):
+        runs.setdefault(at, []).append(found)
+    judged = _judged(seen, listed, runs)
+    best = max(each.likelihood for each in judged.values())
+    near = [at for at, each in judged.items() if each.likelihood > best - _NEAR * _TEMPER]
+    more = [(listed[at], seed) for at in near for seed in range(_FIRST + 1, _FIRST + _MORE + 1)]
+    ran = trials.of(more, lambda done: progress(0.5 + 0.5 * done / max(1, len(more))))
+    for at, found in zip([each for each in near for _ in range(_MORE)], ran, strict=True):
+        runs[at].append(found)
+    judged = _judged(seen, listed, runs)
+    return sorted(judged.values(), key=lambda each: -each.likelihood)
+
+
+def _nearer(judged: Mapping[int, Judged]) -> list[Candidate]:
+    """RED with thresholds around the best so far: it has no usual ones."""
+    tried = [each for each in judged.values() if each.candidate.kind == "red"]
+    best = max(tried, key=lambda each: each.likelihood, default=None)
+    if best is None or best.likelihood < max(each.likelihood for each in judged.values()) - _NEAR:
+        return []
+    least = int(str(best.candidate.queue["min_th"]).removesuffix("p"))
+    known = {str(each.candidate.queue["min_th"]) for each in tried}
+    fine = dict.fromkeys(max(1, round(least * share)) for share in (0.5, 0.65, 0.8, 1.25, 1.55, 2))
+    room = best.candidate.room
+    return [Candidate("red", red(each), room) for each in fine if f"{each}p" not in known]
+
+
+def _judged(
+    seen: Mapping[str, float],
+    listed: Sequence[Candidate],
+    runs: Mapping[int, Sequence[Mapping[str, float]]],
+) -> dict[int, Judged]:
+    spread = _spread(list(runs.values()))
+    return {at: _one(seen, listed[at], several, spread) for at, several in runs.items()}
+
+
+def _one(
+    seen: Mapping[str, float],
+    candidate: Candidate,
+    several: Sequence[Mapping[str, float]],
+    spread: Mapping[str, float],
+) -> Judged:
+    squares, log = {}, 0.0
+    for name, value in seen.items():
+        if name not in FLOOR:
+            continue
+        shown = [run[name] for run in several if name in run]
+        if len(shown) < max(1, len(several) / 2):
+            squares[name] = _UNSEEN
+            log -= 0.5 * _UNSEEN
+            continue
+        own = float(np.var(shown, ddof=1)) if len(shown) > 2 else 0.0
+        # Pooled, and its own if that is larger.
+        variance = max(spread.get(name, 0.0), 0.5 * own) * (1 + 1 / len(shown)) + FLOOR[name] ** 2
+        # Beyond some deviations, further ones say little: tails are heavier than a normal's.
+        square = (value - float(np.mean(shown))) ** 2 / variance
+        squares[name] = square
+        log -= 0.5 * 4 * np.log1p(square / 3) + 0.5 * np.log(variance)
+    worst = max(squares, key=lambda name: squares[name], default="")
+    misfit = float(np.mean(list(squares.values()))) if squares else 0.0
+    return Judged(candidate, _TEMPER * float(log), misfit, worst)
+
+
+def _spread(groups: Iterable[Sequence[Mapping[str, float]]]) -> dict[str, float]:
+    """The variance of each feature between seeds, the median over the candidates."""
+    found: dict[str, list[float]] = {}
+    for several in groups:
+        for name in FLOOR:
+            shown = [run[name] for run in several if name in run]
+            if len(shown) > 1:
+                found.setdefault(name, []).append(float(np.var(shown, ddof=1)))
+    return {name: float(np.median(each)) for name, each in found.items()}

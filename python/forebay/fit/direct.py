@@ -1,0 +1,335 @@
+"""What can be read off a measurement without a model: round trip, rate, waits, buffer, others.
+
+Capacity is the rate at which the link hands over packets while a queue waits in front of it. It is
+taken from stretches of packets, short ones too: where others' packets come between, the highest
+rate that many stretches share is the link's own (Dovrolis et al., INFOCOM 2001, on the modes of
+packet dispersion). The round trip is the least one, less the transmission of the packet. What a
+packet waits is the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from forebay.fit.measurement import Measurement, Numbers
+
+FEW = 40
+"""Fewer stretches of packets do not tell a rate."""
+_STRETCHES = (8, 16, 32, 64, 128, 256, 512)
+"""Packets in the stretches that are looked at."""
+_ALIKE = 0.01
+"""Rates within this share of each other are one."""
+_COMMON = 0.08
+"""Least share of the stretches that a mode has."""
+_STEADY = 0.03
+"""Spread of the rates of long stretches, 10th to 90th percentile over median, without others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """An estimate, with the ends of its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """What packets waited at losses."""
+
+    waits: Numbers
+    """The longest wait around each group of losses, in s."""
+    counts: Numbers
+    """Packets lost in each group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """What was read off."""
+
+    rtt: Between | None
+    """Least round trip, in s."""
+    rate: Between | None
+    """Capacity in bit/s; None if it cannot be told."""
+    most: float
+    """The highest rate at which much got over the link, in bit/s: the capacity is no less."""
+    steady: bool
+    """Whether long stretches had the rate of short ones: nobody else used the link."""
+    ordered: bool
+    """Whether packets arrived in the order in which they were sent."""
+    cross: Between | None
+    """Mean rate of others while the link was busy, in bit/s."""
+    overflow: Overflow
+    busy: float
+    """Share of the load's time in which packets waited."""
+    why: str = ""
+    """Why the rate cannot be told."""
+
+
+def read_off(measured: Measurement) -> Direct:
+    """Read off a measurement what needs no model."""
+    stretches = _Stretches(measured)
+    rate, most, steady, why = stretches.capacity()
+    if rate is None and most > 0 and measured.vantage == "summary":
+        rate, why = _plateau(measured)
+        steady = True
+    assumed = rate.value if rate is not None else most
+    rtt = _least(measured, assumed if assumed > 0 else np.inf)
+    nothing = Overflow(np.empty(0), np.empty(0))
+    if rtt is None or assumed <= 0:
+        return Direct(rtt, rate, most, steady, stretches.ordered, None, nothing, 0.0, why)
+    waits = waits_of(measured, rtt.value, assumed)
+    busy = _busy(measured, waits, assumed)
+    if rate is not None and busy < 0.1:
+        why = "packets hardly ever waited, so the load did not fill the link"
+        rate = None
+    cross = None if rate is None else _others(measured, rate, waits, stretches.ordered)
+    overflow = overflow_of(measured, waits, assumed, rtt.value)
+    return Direct(rtt, rate, most, steady, stretches.ordered, cross, overflow, busy, why)
+
+
+def waits_of(measured: Measurement, rtt: float, rate: float) -> Numbers:
+    """What each trip's packet waited in queues, in s: not below 0."""
+    trips = measured.trips
+    return np.maximum(0.0, trips.delay - rtt - trips.size * 8 / rate)
+
+
+def _least(measured: Measurement, rate: float) -> Between | None:
+    """The least round trip; its interval reaches down by what a clock or a timer may add."""
+    trips = measured.trips
+    if not len(trips.at):
+        return None
+    clean = np.sort(trips.delay - trips.size * 8 / rate)
+    least = float(clean[0])
+    if least <= 0:
+        least = float(max(1e-6, np.min(trips.delay) * 0.5))
+    fifth = float(clean[min(5, len(clean) - 1)])
+    slack = max(2 * (fifth - least), 2e-4, 0.002 * least)
+    return Between(least, max(1e-6, least - slack), least + 1e-4 + 0.001 * least)
+
+
+class _Stretches:
+    """Rates of stretches of packets that arrived one after the other."""
+
+    def __init__(self, measured: Measurement) -> None:
+        """Find the points in time at which what had got over the link is known."""
+        self.measured = measured
+        arrived, trips = measured.arrivals, measured.trips
+        self.ordered = True
+        data = ~trips.probes
+        self.exact = False
+        if measured.vantage == "sender" and data.any():
+            sent, came = trips.at[data], (trips.at + trips.delay)[data]
+            back = np.diff(came) < -1e-5
+            self.ordered = bool(np.mean(back) < 0.02) if len(back) else True
+            if self.ordered:
+                # In a queue that keeps the order, what was sent before has arrived before.
+                known = ~np.isnan(arrived.sent)
+                times = np.concatenate([arrived.sent[known], trips.at[trips.probes]])
+                sizes = np.concatenate([arrived.size[known], trips.size[trips.probes]])
+                order = np.argsort(times, kind="stable")
+                total = np.concatenate([[0.0], np.cumsum(sizes[order])])
+                place = np.searchsorted(times[order], sent, side="right")
+                grow = np.concatenate([[True], np.diff(np.maximum.accumulate(came)) > 0])
+                self.time, self.bytes = came[grow], total[place][grow]
+                self.exact = True
+                return
+        time, last = np.unique(arrived.at, return_index=True)
+        total = np.cumsum(arrived.size)
+        ends = np.concatenate([last[1:], [len(total)]]) - 1 if len(last) else last
+        self.time, self.bytes = time, total[ends] if len(last) else total
+        self.exact = measured.vantage == "receiver"
+
+    def rates(self, packets: int) -> Numbers:
+        """Rates in bit/s of all stretches of about so many full packets."""
+        size = max((each.size for each in self.measured.flows), default=1500)
+        wanted = packets * size
+        first = np.arange(len(self.time))
+        last = np.searchsorted(self.bytes, self.bytes + wanted - size / 2)
+        inside = last < len(self.time)
+        first, last = first[inside], last[inside]
+        took = self.time[last] - self.time[first]
+        fine = took > 0
+        bits = 8 * (self.bytes[last] - self.bytes[first])
+        found: Numbers = bits[fine] / took[fine]
+        return found
+
+    def capacity(self) -> tuple[Between | None, float, bool, str]:
+        """The capacity, the highest rate of many packets, whether it was steady, why unknown."""
+        if self.measured.arrivals.span > 0 or len(self.time) < FEW:
+            most = self._most()
+            return None, most, False, "there are too few packets with a time of their own"
+        long = None
+        for packets in reversed(_STRETCHES):
+            rates = self.rates(packets)
+            if len(rates) >= FEW:
+                long = rates, packets
+                break
+        if long is None:
+            return None, self._most(), False, "there are too few packets"
+        rates, packets = long
+        top = float(np.quantile(rates, 0.95))
+        # Stretches in which the sender, not the link, set the pace are slower.
+        filled = rates[rates > 0.5 * top]
+        middle = float(np.median(filled))
+        spread = float(np.quantile(filled, 0.9) - np.quantile(filled, 0.25)) / middle
+        fair = self.measured.vantage == "sender" and not self.ordered
+        modes = self._modes_of_pairs() if fair else self._modes()
+        if not modes:
+            return None, top, False, "no rate is common to many stretches of packets"
+        # The highest, by the length at which it is most common.
+        highest = max(each[0] for each in modes)
+        best = max((each for each in modes if each[0] > 0.985 * highest), key=lambda each: each[2])
+        steady = abs(best[0] / top - 1) < _STEADY and spread < 2 * _STEADY
+        low, high = best[0] * (1 - best[1]), best[0] * (1 + best[1])
+        return Between(best[0], low, high), top, steady, ""
+
+    def _modes(self) -> list[tuple[float, float, float]]:
+        """The highest common rate of each length of stretches, its half width, how common it is.
+
+        The half width is a share of the rate.
+        """
+        found = []
+        for packets in _STRETCHES:
+            if not self.exact and packets < 64:
+                continue
+            rates = self.rates(packets)
+            if len(rates) < FEW:
+                continue
+            mode = _highest_mode(rates)
+            if mode is not None:
+                found.append((mode[0], max(0.003, mode[1]), mode[2]))
+        return found
+
+    def _modes_of_pairs(self) -> list[tuple[float, float, float]]:
+        """As `_modes` where flows have queues of their own, so that only each one's order is known.
+
+        Between two acknowledgments, at least the packet that caused the second one was sent. The
+        shortest common time between two is that of a packet.
+        """
+        size = max(each.size for each in self.measured.flows)
+        gaps = np.diff(np.unique(self.measured.arrivals.at))
+        gaps = gaps[gaps > 1e-7]
+        if len(gaps) < FEW:
+            return []
+        mode = _highest_mode(size * 8 / gaps)
+        return [] if mode is None else [(mode[0], max(0.003, mode[1]), mode[2])]
+
+    def _most(self) -> float:
+        arrived = self.measured.arrivals
+        if not len(arrived.at):
+            return 0.0
+        if arrived.span > 0:
+            bins = np.bincount((arrived.at / arrived.span).astype(int), weights=arrived.size)
+            bins = bins[bins > 0]
+            return float(np.quantile(bins, 0.9)) * 8 / arrived.span
+        took = arrived.at[-1] - arrived.at[0]
+        return float(arrived.size.sum() * 8 / took) if took > 0 else 0.0
+
+
+def _highest_mode(rates: Numbers) -> tuple[float, float, float] | None:
+    """The highest rate that a common share of the stretches has, its relative error, that share."""
+    ordered = np.sort(rates)
+    last = np.searchsorted(ordered, ordered * (1 + 2 * _ALIKE), side="right")
+    mass = (last - np.arange(len(ordered))) / len(ordered)
+    enough = np.flatnonzero(mass >= max(_COMMON, 0.25 * float(mass.max())))
+    if not len(enough):
+        return None
+    # The densest place within the highest common range.
+    top = int(enough[-1])
+    near = enough[ordered[enough] >= ordered[top] * (1 - 2 * _ALIKE)]
+    best = int(near[np.argmax(mass[near])])
+    chosen = ordered[best : last[best]]
+    middle = float(np.median(chosen))
+    error = float(np.std(chosen)) / middle / np.sqrt(max(1.0, len(chosen) / 16))
+    return middle, 2 * float(error), float(mass[best])
+
+
+def _plateau(measured: Measurement) -> tuple[Between | None, str]:
+    """The rate of a tool's report: what went over the link from the load's first fifth on."""
+    arrived = measured.arrivals
+    begin, end = measured.load
+    begin += 0.2 * (end - begin)
+    inside = (arrived.at > begin + arrived.span) & (arrived.at <= end)
+    if np.count_nonzero(inside) < 5:
+        return None, "the report has too few intervals"
+    slot = np.floor((arrived.at[inside] - begin) / max(arrived.span, 1e-3)).astype(int)
+    bins = np.bincount(slot, weights=arrived.size[inside])[1:-1] * 8 / arrived.span
+    if len(bins) < 4:
+        return None, "the report has too few intervals"
+    parts = np.array_split(bins, min(10, len(bins)))
+    means = np.array([part.mean() for part in parts])
+    mean = float(bins.mean())
+    error = 2.3 * float(np.std(means, ddof=1)) / np.sqrt(len(means))
+    if error > 0.1 * mean:
+        return None, "the rate changed too much during the load"
+    error = max(error, 0.01 * mean)
+    return Between(mean, mean - error, mean + error), ""
+
+
+def _busy(measured: Measurement, waits: Numbers, rate: float) -> float:
+    """Share of the load's trips that waited for at least another packet."""
+    trips = measured.trips
+    begin, end = measured.load
+    inside = (trips.at > begin + 0.2 * (end - begin)) & (trips.at < end)
+    if inside.any() and (data := inside & ~trips.probes).any():
+        inside = data
+    if not inside.any():
+        return 0.0
+    return float(np.mean(waits[inside] > 0.7 * measured.flows[0].size * 8 / rate))
+
+
+def _others(measured: Measurement, rate: Between, waits: Numbers, ordered: bool) -> Between | None:
+    """What others sent while packets waited: the capacity less what arrived."""
+    trips = measured.trips
+    data = ~trips.probes if (~trips.probes).any() else trips.probes
+    begin, end = measured.load
+    begin += 0.3 * (end - begin)
+    count = 20
+    edges = np.linspace(begin, end, count + 1)
+    arrived = measured.arrivals
+    own = np.histogram(arrived.at, edges, weights=arrived.size)[0] * 8 / (edges[1] - edges[0])
+    came = (trips.at + trips.delay)[data]
+    slot = np.searchsorted(edges, came) - 1
+    inside = (slot >= 0) & (slot < count)
+    idle = (waits[data] < 0.5 * 1500 * 8 / rate.value).astype(float)
+    many = np.maximum(1, np.bincount(slot[inside], minlength=count))
+    idle_share = np.bincount(slot[inside], weights=idle[inside], minlength=count) / many
+    # With a queue for each flow, one of them may be empty while the link is busy.
+    full = idle_share < (0.02 if ordered else 0.2)
+    if np.count_nonzero(full) < 4:
+        return None
+    rest = rate.value - own[full]
+    mean = float(rest.mean())
+    error = 2.1 * float(np.std(rest, ddof=1)) / np.sqrt(len(rest)) + rate.high - rate.value
+    return Between(max(0.0, mean), max(0.0, mean - error), max(0.0, mean + error))
+
+
+def overflow_of(measured: Measurement, waits: Numbers, rate: float, rtt: float) -> Overflow:
+    """The longest wait around each group of losses."""
+    trips, lost = measured.trips, measured.losses
+    at = lost.at
+    if not len(at) or not len(trips.at) or not measured.exact_losses:
+        return Overflow(np.empty(0), np.empty(0))
+    groups = np.split(at, np.flatnonzero(np.diff(at) > max(0.5 * rtt, 0.01)) + 1)
+    packet = 1500 * 8 / rate
+    if measured.vantage == "receiver":
+        # Seen when the packet behind arrived.
+        sent, shift = trips.at + trips.delay, 3 * packet
+    else:
+        sent, shift = trips.at, 0.0
+    order = np.argsort(sent, kind="stable")
+    sent, waits = sent[order], waits[order]
+    found, counts = [], []
+    gap = measured.probe_interval or 0.0
+    sparse = not (~trips.probes).any()
+    reach = max(12 * packet, gap if sparse else 0.0, 1e-3)
+    for group in groups:
+        low, high = np.searchsorted(sent, [group[0] - reach - shift, group[-1] + reach])
+        if high > low:
+            found.append(float(np.max(waits[low:high])))
+            counts.append(float(len(group)))
+    return Overflow(np.asarray(found), np.asarray(counts))

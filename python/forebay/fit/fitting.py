@@ -1,0 +1,378 @@
+"""From a measurement to what stands at the bottleneck, with intervals, or why it cannot be told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from forebay import _disk
+from forebay._engine import ScenarioError
+from forebay._scenario import Scenario
+from forebay.fit.candidates import KINDS, NAMES, Judged, Trials, candidates, judge, limit
+from forebay.fit.direct import Between, Direct, read_off, waits_of
+from forebay.fit.features import features
+from forebay.fit.found import Discipline, Estimate, Fitted
+from forebay.fit.measurement import Arrivals, Flow, Losses, Measurement, Numbers, Trips
+from forebay.fit.readers import read
+from forebay.fit.show import write
+from forebay.fit.trial import UPLINK, How, Load, Route, document, measured
+
+SURE = 0.9
+"""Least probability of a discipline that is named."""
+_ALIEN = 5.0
+"""Mean square of standard deviations beyond which no candidate explains a measurement."""
+_MARGIN = 3.0
+"""By how much a limited buffer must explain more than a large one, in (tempered) logarithms."""
+_PACKETS = 40_000
+"""Full packets that the link sends in a candidate's run, unless it is shorter than `_LEAST_S`."""
+_LEAST_S = 6.0
+"""Seconds of load that a candidate's run has at least."""
+_GROUPS = 3
+"""Groups of losses that a full buffer needs."""
+_FULL = 0.12
+"""Spread of the waits at losses of a queue that loses nothing until it is full."""
+
+
+def fit(
+    paths: Sequence[str | Path],
+    folder: str | Path,
+    *,
+    jobs: int | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> Fitted:
+    """Find the link behind a measurement.
+
+    Finished runs are kept in `folder`; called again, it goes on where it was. `scenario.toml`,
+    `results.json` and `report.html` are written at the end.
+
+    Args:
+        paths: files of one measurement, such as a capture, or ping's output and iperf3's report.
+        folder: where runs and what was found are kept.
+        jobs: runs at a time; one a core unless given.
+        progress: called with what is being done and the share that is done.
+
+    Raises:
+        ScenarioError: a file cannot be read, or holds nothing that says anything of a link.
+        OSError: results could not be written.
+
+    Example:
+        >>> found = fit.fit(["link.pcap"], "out/link-fit")
+        >>> found.discipline.kind, found.estimates["buffer"].unit
+        ('fifo', 'B')
+    """
+    tell = progress or (lambda _what, _done: None)
+    tell("reading", 0.0)
+    seen = read(paths)
+    found = fitted(seen, Path(folder), jobs=jobs, progress=tell)
+    write(found, Path(folder))
+    return found
+
+
+def fitted(
+    seen: Measurement,
+    folder: Path,
+    *,
+    jobs: int | None = None,
+    progress: Callable[[str, float], None] = lambda _what, _done: None,
+) -> Fitted:
+    """Find the link behind what was read; only the runs are written."""
+    progress("reading off", 0.02)
+    direct = read_off(seen)
+    if direct.rtt is None or direct.most <= 0:
+        return _partly(seen, direct, folder)
+    rate = direct.rate.value if direct.rate is not None else direct.most
+    part = _until(seen, _horizon(seen, rate))
+    waits = waits_of(part, direct.rtt.value, rate)
+    chosen = ~part.trips.probes if (~part.trips.probes).any() else part.trips.probes
+    begin, end = part.load
+    chosen &= (part.trips.at > begin + 0.3 * (end - begin)) & (part.trips.at < end)
+    usual = float(np.median(waits[chosen])) if chosen.any() else 0.0
+    room = _room(direct, rate)
+    wire = _wire(seen, direct, rate)
+    route = Route(
+        rate,
+        direct.rtt.value,
+        {"kind": "fifo"},
+        _cross(direct, rate),
+        wire.value if wire is not None and wire.low > 2e-4 else 0.0,
+    )
+    listed = candidates(rate, room, _most(direct, rate), usual)
+    load, how = load_of(part), How.of(seen)
+    with Trials(folder, load, route, how, jobs) as trials:
+        shown = features(part, direct.rtt.value, rate)
+        judged = judge(shown, trials, listed, lambda done: progress("trying", 0.05 + 0.85 * done))
+    discipline = _discipline(seen, direct, judged)
+    estimates = _estimates(seen, direct, discipline, judged, rate, usual)
+    estimates["loss"] = _share("loss", wire)
+    best = judged[0].candidate
+    if discipline.kind is not None:
+        best = next(each.candidate for each in judged if each.candidate.kind == discipline.kind)
+    queue = dict(best.queue)
+    if queue["kind"] == "fifo" and (held := estimates["buffer"].value) is not None:
+        queue["limit"] = limit(held)
+    whole = document(replace(route, queue=queue), load_of(seen))
+    whole |= {"title": f"As measured: {seen.name}", "compare": {"link": UPLINK}}
+    progress("measuring what was found", 0.92)
+    again = None
+    # Nothing may get over the link in so short a time.
+    with suppress(ScenarioError):
+        again = measured(document(replace(route, queue=queue), load, 11), "as found", how)
+    scenario = Scenario.of(json.loads(json.dumps(whole)), "scenario.toml")
+    return Fitted(seen, estimates, discipline, tuple(judged), scenario, again, folder)
+
+
+def _partly(seen: Measurement, direct: Direct, folder: Path) -> Fitted:
+    """What probes tell without a load, or a load without probes."""
+    what = (
+        "nothing loaded the link; transfer" if direct.most <= 0 else "no delay was measured; ping"
+    )
+    why = f"{what} at the same time, as forebay fit --measure says"
+    units = {"rate": "bit/s", "rtt": "s", "buffer": "B", "loss": "", "cross": "bit/s"}
+    found = {name: Estimate(name, unit, None, why=why) for name, unit in units.items()}
+    if direct.rtt is not None:
+        found["rtt"] = _rtt(seen, direct, 0.0)
+    elif direct.rate is not None:
+        # Whether it filled the link, only delays tell.
+        found["rate"] = Estimate("rate", "bit/s", None, low=direct.rate.low, why=why)
+    _disk.make_folder(folder, follow=True)
+    return Fitted(seen, found, Discipline(None, {}, 0.0, why), (), None, None, folder)
+
+
+def load_of(seen: Measurement) -> Load:
+    """The load of a measurement, as a scenario has it."""
+    sizes = seen.trips.size[seen.trips.probes]
+    size = int(np.median(sizes)) if len(sizes) else 84
+    every = seen.probe_interval
+    if every is not None:
+        every = max(every, 0.005)
+    return Load(seen.flows, seen.end, every, max(48, size), seen.congestion)
+
+
+def _horizon(seen: Measurement, rate: float) -> float:
+    """How long a candidate's run is, in s."""
+    begin, _ = seen.load
+    return min(seen.end, begin + max(_LEAST_S, _PACKETS * 1500 * 8 / rate))
+
+
+def _until(seen: Measurement, end: float) -> Measurement:
+    """The beginning of a measurement."""
+    if end >= seen.end:
+        return seen
+    trips, arrived, lost = seen.trips, seen.arrivals, seen.losses
+    of = trips.at + trips.delay <= end
+    came = arrived.at <= end
+    gone = lost.at <= end
+    flows = tuple(
+        Flow(flow.start, min(flow.stop, end), flow.dscp, flow.size)
+        for flow in seen.flows
+        if flow.start < end - 1.0
+    )
+    return replace(
+        seen,
+        end=end,
+        flows=flows or seen.flows,
+        trips=Trips(trips.at[of], trips.delay[of], trips.size[of], trips.flow[of]),
+        arrivals=Arrivals(
+            arrived.at[came],
+            arrived.size[came],
+            arrived.flow[came],
+            arrived.sent[came],
+            arrived.span,
+        ),
+        losses=Losses(lost.at[gone], lost.flow[gone]),
+    )
+
+
+def _room(direct: Direct, rate: float) -> float | None:
+    """Bytes that waited when packets were lost at the longest waits; None if nothing was lost."""
+    waits = direct.overflow.waits
+    if not len(waits):
+        return None
+    return max(1500.0, float(np.quantile(waits, 0.9)) * rate / 8)
+
+
+def _most(direct: Direct, rate: float) -> float | None:
+    """Bytes that waited at the longest wait of any loss."""
+    waits = direct.overflow.waits
+    return max(1500.0, float(np.max(waits)) * rate / 8) if len(waits) else None
+
+
+def _cross(direct: Direct, rate: float) -> float:
+    """Others' rate for candidates: none unless it is sure."""
+    cross = direct.cross
+    if cross is None:
+        return 0.0 if direct.steady else max(0.0, rate - direct.most)
+    return cross.value if cross.low > 0.01 * rate else 0.0
+
+
+def _wire(seen: Measurement, direct: Direct, rate: float) -> Between | None:
+    """The share of packets lost while hardly any waited, with its interval (Wilson)."""
+    if seen.vantage != "sender" or not seen.exact_losses or direct.rtt is None:
+        return None
+    from scipy.stats import binomtest
+
+    trips = seen.trips
+    data = ~trips.probes
+    waits = waits_of(seen, direct.rtt.value, rate)[data]
+    sent = trips.at[data]
+    packet = 1500 * 8 / rate
+    little = 0.1 * float(np.quantile(waits, 0.9)) if len(waits) else 0.0
+    if little < 0.6 * packet:
+        # So short a queue is never far from full.
+        return None
+    arrived = seen.arrivals
+    known = np.sort(arrived.sent[~np.isnan(arrived.sent)])
+    if len(sent) < 50 or not len(known):
+        return None
+
+    begin, end = seen.load
+    settled = begin + 0.3 * (end - begin)
+    known, lost = known[known > settled], seen.losses.at[seen.losses.at > settled]
+
+    def short(times: Numbers) -> int:
+        after = np.minimum(np.searchsorted(sent, times), len(sent) - 1)
+        before = np.maximum(after - 1, 0)
+        return int(np.count_nonzero((waits[after] < little) & (waits[before] < little)))
+
+    passed, gone = short(known), short(lost)
+    if passed + gone < 300:
+        return None
+    ends = binomtest(gone, passed + gone).proportion_ci(method="wilson")
+    share = gone / (passed + gone)
+    # A wire loses the same share whatever waits; a queue that drops early loses less when short.
+    rest = (len(lost) - gone) / max(1, len(lost) - gone + len(known) - passed)
+    if share < 0.5 * rest:
+        return Between(0.0, 0.0, float(ends.high))
+    return Between(share, float(ends.low), float(ends.high))
+
+
+def _discipline(seen: Measurement, direct: Direct, judged: Sequence[Judged]) -> Discipline:
+    best: dict[str, Judged] = {}
+    for each in judged:
+        best.setdefault(each.candidate.kind, each)
+    logs = np.array([best[kind].likelihood if kind in best else -np.inf for kind in KINDS])
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    shares = dict(zip(KINDS, map(float, weights), strict=True))
+    first = judged[0]
+    kind: str | None = first.candidate.kind
+    saturate = "load the link with four transfers for 25 s while pinging (forebay fit --measure)"
+    why = ""
+    if direct.busy < 0.1:
+        kind, why = None, f"packets hardly ever waited; {saturate}"
+    elif seen.vantage == "summary" and not seen.trips.probes.any():
+        kind, why = None, f"no delay under load was measured; {saturate}"
+    elif first.misfit > _ALIEN:
+        kind = None
+        why = (
+            f"none of {', '.join(NAMES.values())} explains it (largest difference: {first.worst});"
+            " others' traffic, a varying rate or another discipline may; measure again, recording"
+            " at the sender, with nothing else on the link"
+        )
+    elif shares[first.candidate.kind] < SURE:
+        like = [NAMES[each] for each, share in shares.items() if share > 0.5 * (1 - SURE)]
+        kind, why = None, f"{_either(like)} would look alike; {saturate}"
+    return Discipline(kind, shares, first.misfit, why)
+
+
+def _either(names: Sequence[str]) -> str:
+    return names[0] if len(names) < 2 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _estimates(
+    seen: Measurement,
+    direct: Direct,
+    discipline: Discipline,
+    judged: Sequence[Judged],
+    rate: float,
+    usual: float,
+) -> dict[str, Estimate]:
+    found: dict[str, Estimate] = {}
+    if direct.rate is None:
+        why = f"{direct.why}; load the link with four transfers (forebay fit --measure)"
+        found["rate"] = Estimate("rate", "bit/s", None, low=direct.most, why=why)
+    else:
+        found["rate"] = Estimate(
+            "rate", "bit/s", direct.rate.value, direct.rate.low, direct.rate.high
+        )
+    found["rtt"] = _rtt(seen, direct, usual)
+    found["buffer"] = _buffer(seen, direct, discipline, judged, rate)
+    cross = direct.cross
+    if cross is None:
+        why = "the load did not keep the link busy"
+        found["cross"] = Estimate("cross", "bit/s", None, why=why)
+    else:
+        found["cross"] = Estimate("cross", "bit/s", cross.value, cross.low, cross.high)
+    return found
+
+
+def _rtt(seen: Measurement, direct: Direct, usual: float) -> Estimate:
+    rtt = direct.rtt
+    assert rtt is not None
+    trips = seen.trips
+    begin, _ = seen.load
+    idle = int(np.count_nonzero(trips.at < begin))
+    if idle < 3 and direct.busy > 0.97 and usual > 0.05 * rtt.value:
+        # The queue may never have been empty.
+        least = float(np.min(waits_of(seen, 0.0, direct.most)))
+        why = "the queue may never have been empty; ping for 5 s before the load begins"
+        return Estimate("rtt", "s", None, high=least, why=why)
+    return Estimate("rtt", "s", rtt.value, rtt.low, rtt.high)
+
+
+def _buffer(
+    seen: Measurement,
+    direct: Direct,
+    discipline: Discipline,
+    judged: Sequence[Judged],
+    rate: float,
+) -> Estimate:
+    """A FIFO's room is what waits whenever something is lost; other kinds seldom fill theirs."""
+    waits = waits_of(seen, direct.rtt.value if direct.rtt else 0.0, rate)
+    most = float(np.max(waits)) * rate / 8 if len(waits) else 0.0
+    events = direct.overflow.waits * rate / 8
+    kind = discipline.kind
+    fill = "a load that fills it would: several transfers at once, on an idle link"
+    if kind == "fifo":
+        if len(events) >= 1:
+            top = float(np.quantile(events, 0.9))
+            spread = float(np.std(events[events > 0.8 * top])) if len(events) > 1 else 0.03 * top
+            slack = max(1500.0, 2 * spread, 0.02 * top)
+            if direct.cross is not None and direct.cross.low > 0.01 * rate:
+                slack = max(slack, 0.04 * top)
+            # A room in packets also holds probes, which are short.
+            every = seen.probe_interval
+            more = 0.0 if every is None else top * 8 / rate / every * (1500 - 84)
+            value = top + more + 0.25 * 1500
+            slack = slack + more
+            if len(events) >= _GROUPS or seen.vantage != "summary":
+                return Estimate("buffer", "B", value, max(0.0, value - slack), value + slack)
+        why = f"nothing was lost, so that it was never full; {fill}"
+        return Estimate("buffer", "B", None, low=most, why=why)
+    if kind is None:
+        why = f"it depends on the discipline, which cannot be told; {fill}"
+        return Estimate("buffer", "B", None, low=most, why=why)
+    own = [each for each in judged if each.candidate.kind == kind]
+    tight = next((each for each in own if each.candidate.room is not None), None)
+    large = next((each for each in own if each.candidate.room is None), None)
+    if tight is not None and (large is None or tight.likelihood > large.likelihood + _MARGIN):
+        value = tight.candidate.room or 0.0
+        slack = max(1500.0, 0.08 * value)
+        if kind not in ("red", "fq-codel", "cake"):
+            return Estimate("buffer", "B", value, value - slack, value + slack)
+    why = f"{NAMES[kind]} keeps the queue short, so that its room was not seen"
+    return Estimate("buffer", "B", None, low=most, why=why)
+
+
+def _share(name: str, found: Between | None) -> Estimate:
+    if found is None:
+        why = (
+            "too few packets passed while none waited; record at the sender, some time without load"
+        )
+        return Estimate(name, "", None, why=why)
+    return Estimate(name, "", found.value, found.low, found.high)

@@ -1,0 +1,25 @@
+"""Commands of a measurement that decides, with tools that people have."""
+
+from __future__ import annotations
+
+COMMANDS = """\
+# On the computer whose uplink is asked for, with nothing else on the link. SERVER runs iperf3 -s.
+# 5 s of pings alone tell the round trip, 25 s of load the rest.
+# sudo is for tcpdump alone; IFACE is the interface, as `ip route get SERVER` names it.
+
+sudo tcpdump -i IFACE -s 120 -w link.pcap host SERVER &
+sleep 1
+ping -D -i 0.05 -w 31 SERVER > ping.txt &
+sleep 5
+iperf3 -c SERVER -t 25 -P 4 --json > iperf3.json
+sleep 1; sudo kill %1
+
+forebay fit link.pcap
+
+# For the downlink, record in the same way and add -R to iperf3.
+# Without tcpdump, the reports tell less; the rate and the round trip, seldom the discipline:
+#     forebay fit ping.txt iperf3.json
+# For slow links far away (round trips above 200 ms), load for 100 round trips: -t 60.
+# If the computer splits large packets on its network card, that is no harm at the sender.
+# What cannot be told from a first measurement, `forebay fit` names, with what would tell.
+"""

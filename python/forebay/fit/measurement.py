@@ -1,0 +1,154 @@
+"""What a measurement of a link tells, whatever tool took it: trips, arrivals, losses, flows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+Wholes = NDArray[np.int64]
+
+HEADERS = 52
+"""Bytes of the headers of IPv4 and TCP with timestamps, as Linux has them."""
+MTU = 1500
+"""Bytes of a full IP packet where a measurement does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trips:
+    """Round trips of single packets, as columns of equal length, in order of time."""
+
+    at: Numbers
+    """When the packet was sent, in s since the measurement's beginning."""
+    delay: Numbers
+    """Until the answer came, in s."""
+    size: Wholes
+    """Bytes of the IP packet that waited in the queue."""
+    flow: Wholes
+    """Number of the flow, or -1 for a probe such as ping."""
+
+    @property
+    def probes(self) -> NDArray[np.bool_]:
+        """Which are of probes."""
+        return self.flow < 0
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Data that got over the link, as columns of equal length, in order of time."""
+
+    at: Numbers
+    """When, in s; the end of the interval if it is a sum over one."""
+    size: Numbers
+    """Bytes of IP packets."""
+    flow: Wholes
+    """Number of the flow."""
+    sent: Numbers
+    """When the packet was sent, in s; NaN where that is not known."""
+    span: float
+    """Seconds that a value is a sum over; 0 if each is of an instant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Packets that did not arrive, as columns of equal length, in order of time."""
+
+    at: Numbers
+    """When they were sent, or where only the gap is seen, when it was; in s."""
+    flow: Wholes
+    """Number of the flow, or -1 for a probe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A connection that loads the link."""
+
+    start: float
+    """In s."""
+    stop: float
+    """When its last data was sent, in s."""
+    dscp: int = 0
+    size: int = MTU
+    """Bytes of its full IP packets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A measurement of a link in one direction, the one that the load fills.
+
+    Example:
+        >>> measured = fit.read(["link.pcap"])
+        >>> measured.vantage, len(measured.flows)
+        ('sender', 2)
+    """
+
+    name: str
+    """The files, for messages."""
+    vantage: str
+    """`sender` or `receiver` for a capture of one end; `summary` for a tool's report."""
+    end: float
+    """Seconds that it lasted."""
+    flows: tuple[Flow, ...]
+    """What loaded the link."""
+    trips: Trips
+    arrivals: Arrivals
+    losses: Losses
+    exact_losses: bool = True
+    """Whether each loss is known with its time."""
+    marks: int = 0
+    """Congestion marks that were echoed."""
+    congestion: str = "cubic"
+    """Congestion control of the senders, as far as it is known."""
+    source: str = ""
+    """The direction in words."""
+    said: dict[str, str] = field(default_factory=dict)
+    """What the file itself says of the link, such as a title."""
+    notes: tuple[str, ...] = ()
+    """What a reader had to leave out or assume."""
+
+    @property
+    def probe_interval(self) -> float | None:
+        """Median time between two probes in s, None with fewer than five."""
+        at = np.sort(self.trips.at[self.trips.probes])
+        return float(np.median(np.diff(at))) if len(at) >= 5 else None
+
+    @property
+    def load(self) -> tuple[float, float]:
+        """When the load began and when it ended, in s."""
+        return (
+            min((each.start for each in self.flows), default=0.0),
+            max((each.stop for each in self.flows), default=0.0),
+        )
+
+
+def trips(rows: Sequence[tuple[Any, ...]]) -> Trips:
+    """Trips of columns (at, delay, size, flow), each a piece of all, in order of time."""
+    at, delay, size, flow = _joined(rows, 4)
+    order = np.argsort(at, kind="stable")
+    return Trips(at[order], delay[order], size[order].astype(int), flow[order].astype(int))
+
+
+def arrivals(rows: Sequence[tuple[Any, ...]], span: float = 0.0) -> Arrivals:
+    """Arrivals of columns (at, bytes, sent, flow), each a piece of all, in order of time."""
+    at, size, sent, flow = _joined(rows, 4)
+    order = np.argsort(at, kind="stable")
+    return Arrivals(at[order], size[order], flow[order].astype(int), sent[order], span)
+
+
+def losses(rows: Sequence[tuple[Any, ...]]) -> Losses:
+    """Losses of columns (at, flow), each a piece of all, in order of time."""
+    at, flow = _joined(rows, 2)
+    order = np.argsort(at, kind="stable")
+    return Losses(at[order], flow[order].astype(int))
+
+
+def _joined(rows: Sequence[tuple[Any, ...]], count: int) -> list[Numbers]:
+    """The pieces one after the other; a value that is the same in a piece may stand for all."""
+    if not rows:
+        return [np.empty(0) for _ in range(count)]
+    pieces = [[np.asarray(each, float) for each in np.broadcast_arrays(*row)] for row in rows]
+    return [np.concatenate([piece[at] for piece in pieces]) for at in range(count)]

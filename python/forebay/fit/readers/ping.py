@@ -1,0 +1,32 @@
+"""What ping of Linux prints with -D, and fping: lines such as `[1700000000.1] ... time=12.3 ms`."""
+
+from __future__ import annotations
+
+import re
+
+from forebay.fit.readers.part import Part
+
+_LINE = re.compile(
+    rb"^\[(?P<at>\d{9,11}\.\d+)\] (?:(?P<size>\d{1,5}) bytes from [^\n]*?(?:icmp_)?seq=\d+"
+    rb"[^\n]*?time=(?P<ms>\d{1,7}(?:\.\d+)?) ?ms"
+    rb"|[^\n]*?\[\d+\], (?P<fsize>\d{1,5}) bytes, (?P<fms>\d{1,7}(?:\.\d+)?) ms)",
+    re.MULTILINE,
+)
+_HEAD = re.compile(rb"^PING (?P<host>\S{1,200}) ", re.MULTILINE)
+_IP = 20
+
+
+def part_of(raw: bytes, name: str) -> Part | None:
+    """The round trips, or None if no line has one with its time.
+
+    The time of a line is that of the answer.
+    """
+    found = Part(name)
+    for line in _LINE.finditer(raw):
+        delay = float(line["ms"] or line["fms"]) / 1e3
+        size = int(line["size"] or line["fsize"]) + _IP
+        if delay <= 60 and size <= 65_535:
+            found.probes.append((float(line["at"]) - delay, delay, max(28, size)))
+    if (head := _HEAD.search(raw)) is not None:
+        found.source = f"to {head['host'].decode('utf-8', 'replace')}"
+    return found if found.probes else None
