@@ -9,7 +9,7 @@ traffic. Its number and the set decide all of it. `train` is for whoever changes
 come from `test`, which nobody looks at while changing it.
 
 Every link is loaded for 25 s or 100 round trips by four transfers, after 5 s of pings alone, and at
-most for 300 000 full packets. It is captured at the sender (6 of 10), at the receiver (2 of 10), or
+most for 200 000 full packets. It is captured at the sender (6 of 10), at the receiver (2 of 10), or
 reported by ping and iperf3 (2 of 10); files are written and read again. Results are appended to
 SET.jsonl as soon as a link is done; the same command goes on where it was stopped.
 """
@@ -36,7 +36,7 @@ from forebay.fit.readers.packets import Packets
 from forebay.fit.trial import Load, Record, Route, document, recorded
 
 SETS = {"train": 1, "test": 2}
-PACKETS = 300_000
+PACKETS = 200_000
 PAYLOAD = 1448
 
 

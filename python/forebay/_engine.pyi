@@ -327,12 +327,13 @@ _Capture = tuple[list[str], int, list[tuple[str, NDArray[int64]]]]
 def read_segments(path: str | PathLike[str]) -> _Capture:
     """The IP packets of a capture (pcap, pcapng, plain or packed by gzip), in order of time.
 
-    Addresses as texts, the time of the first packet in ns since 1970, and columns by name, with a row for each packet: `at_ns` since the first
-    packet, `len` (of IP, in bytes), `dscp`, `ecn`, `protocol`, `source` and `destination` (numbers
-    of addresses), `source_port` and `destination_port` (-1 without), and of TCP `flags`,
-    `payload` (bytes), `seq`, `ack`, `has_timestamps`, `timestamp`, `echo`, `has_sack`, `sack_left`
-    and `sack_right` (of the first block). For ICMP, `flags` is the type, `seq` and `ack` are number
-    and identifier of an echo; for UDP, they are bytes 1 to 4 and 9 to 12 of the payload.
+    Addresses as texts, the time of the first packet in ns since 1970, and columns by name, with a
+    row for each packet: `at_ns` since the first packet, `len` (of IP, in bytes), `dscp`, `ecn`,
+    `protocol`, `source` and `destination` (numbers of addresses), `source_port` and
+    `destination_port` (-1 without), and of TCP `flags`, `payload` (bytes), `seq`, `ack`,
+    `has_timestamps`, `timestamp`, `echo`, `has_sack`, `sack_left` and `sack_right` (of the first
+    block). For ICMP, `flags` is the type, `seq` and `ack` are number and identifier of an echo; for
+    UDP, they are bytes 1 to 4 and 9 to 12 of the payload.
 
     Raises:
         ScenarioError: it cannot be read, is larger than 1 GiB, or is no whole capture.

@@ -197,6 +197,7 @@ LONG = {
     "forebay paper": "reads or runs whole papers; test_papers.py does with a small one",
     "forebay gate": "needs a program that is built without Python; test_lab.py calls it",
     "forebay import network.json": "reads a provider's own files; docs/import.md reads a village's",
+    "forebay fit ping.txt": "reads a user's own files; test_fit.py makes some",
     "forebay lab": "needs a kernel, which it would build; test_virtual_lab.py runs labs",
     "forebay replay": "needs a recording; test_replay.py makes one",
     "forebay validate": "takes a minute; test_validate.py runs some checks",

@@ -14,6 +14,7 @@ MODULES = [
     "forebay",
     "forebay.sweep",
     "forebay.tune",
+    "forebay.fit",
     "forebay.stats",
     "forebay.steady",
     "forebay.chart",
@@ -28,6 +29,10 @@ _SETTING = """\
 >>> scenario = forebay.load("examples/lab.toml")
 """
 _MORE = {
+    "forebay.fit": """\
+>>> from forebay import fit
+>>> found = fit.fit(["examples/home.pcap.gz"], "out/home-fit")
+""",
     "forebay.sweep": """\
 >>> study = sweep.load("examples/uplink-study.toml", ["scenario.duration=6s", "until.at_most=5"])
 >>> runs = sweep.run(study, "out/study")

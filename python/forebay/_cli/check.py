@@ -23,7 +23,7 @@ from forebay._scenario import Scenario, load_with, to_toml
 def command(
     scenario: Path, set_: tuple[str, ...], effective: bool, fix: bool, as_json: bool
 ) -> None:
-    """Check a scenario: whether it can run, and what an expert would change.
+    """Check whether a scenario can run, and what an expert would change.
 
     Lists changes, each with its --set option, and ends with what the scenario has. If the scenario
     itself is printed (--effective, --fix, --json), all of this is on standard error.

@@ -37,9 +37,8 @@ def command(
 
     Examples:
         forebay fit --measure
-        forebay fit link.pcap
+        forebay fit examples/home.pcap.gz
         forebay fit ping.txt iperf3.json --out out/home
-        forebay compare out/link-fit/scenario.toml
     """
     from forebay.fit.measure import COMMANDS
 

@@ -11,7 +11,7 @@ packages for simulation-based inference bring PyTorch with them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,12 +43,15 @@ NAMES = {
 }
 _LARGE_S = 4.0
 """What a buffer holds that nobody fills, in s at the link's rate."""
+_HELD_S = 0.001
+"""How long receivers may hold SACK back, which looks like a longer wait."""
 _FIRST, _MORE = 1, 4
 """Seeds of every candidate, and more of those that remain."""
 _NEAR = 12.0
 """Candidates whose logarithm of the likelihood is further from the best one are out."""
-_TEMPER = 0.7
-"""Share of the likelihood's logarithm that counts, because features say the same things in part."""
+_TEMPER = {"sender": 0.7, "receiver": 0.7, "summary": 0.35}
+"""Share of the likelihood's logarithm that counts, because features say the same things in part;
+those of reports more so."""
 _UNSEEN = 3.0
 """What a feature adds, in squared standard deviations, if a candidate never shows it."""
 VERSION = 2
@@ -63,6 +66,8 @@ class Candidate:
     queue: Mapping[str, Any]
     room: float | None
     """Bytes of its buffer if that matters, otherwise None."""
+    loss: float = 0.0
+    """Share of packets that the wire loses behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,9 @@ class Judged:
     """The feature that differs most."""
 
 
-def candidates(rate: float, room: float | None, most: float | None, wait: float) -> list[Candidate]:
+def candidates(
+    rate: float, room: float | None, most: float | None, wait: float, loss: float
+) -> list[Candidate]:
     """What could stand at a bottleneck.
 
     Args:
@@ -86,10 +93,13 @@ def candidates(rate: float, room: float | None, most: float | None, wait: float)
         room: bytes that usually waited at losses; None without any.
         most: bytes that waited at the loss after the longest wait.
         wait: usual wait in s.
+        loss: share that the wire may lose; 0 if nothing speaks for it.
     """
     large = max(60 * 1500.0, rate / 8 * _LARGE_S)
     rooms = [None] if most is None else [None, most]
     found = [Candidate("fifo", {"kind": "fifo", "limit": limit(room or large)}, room)]
+    if room is not None and (less := room - _HELD_S * rate / 8) > 3000:
+        found.append(Candidate("fifo", {"kind": "fifo", "limit": limit(less)}, less))
     for kind in ("codel", "pie", "fq-codel"):
         found += [
             Candidate(kind, {"kind": kind, "limit": limit(each or large)}, each) for each in rooms
@@ -100,6 +110,9 @@ def candidates(rate: float, room: float | None, most: float | None, wait: float)
         if most is not None:
             tight = cake | {"memory_limit": f"{max(3000, round(most))}B"}
             found.append(Candidate("cake", tight, most))
+    if loss > 0:
+        for kind in ("fifo", "fq-codel"):
+            found.append(Candidate(kind, {"kind": kind, "limit": limit(large)}, None, loss))
     usual = max(wait * rate / 8 / 1500, 1.0)
     for least in dict.fromkeys(max(2, round(usual * share)) for share in (0.15, 0.35, 0.8)):
         found.append(Candidate("red", red(least), None))
@@ -140,7 +153,7 @@ class Trials(Kept):
         """
         claim(folder, "fit.json", {"forebay fit": VERSION}, lambda _: "runs of another forebay fit")
         super().__init__(folder)
-        self._load, self._route, self._how, self._jobs = load, route, how, jobs
+        self._load, self._route, self.how, self._jobs = load, route, how, jobs
         # The same scenario tells something else if it is measured in another way.
         self._mark = sha256(repr((how, route.rtt, route.rate)).encode()).hexdigest()[:8]
         self._known = {(each.id, each.replication): each for each in self._journal.records}
@@ -175,7 +188,7 @@ class Trials(Kept):
     def _document(self, candidate: Candidate) -> dict[str, Any]:
         route = self._route
         whole = document(
-            Route(route.rate, route.rtt, candidate.queue, route.cross, route.loss, route.course),
+            replace(route, queue=candidate.queue, loss=candidate.loss),
             self._load,
         )
         del whole["seed"]
@@ -183,7 +196,7 @@ class Trials(Kept):
 
     def _run(self, task: Task, cancel: Cancel, progress: Callable[[float], None]) -> Record:
         try:
-            seen = measured(task.scenario.document, "candidate", self._how, cancel, progress)
+            seen = measured(task.scenario.document, "candidate", self.how, cancel, progress)
             found: dict[str, float | str] = dict(features(seen, self._route.rtt, self._route.rate))
         except ScenarioError:
             found = {}
@@ -201,24 +214,25 @@ def judge(
     progress: Callable[[float], None] = lambda _: None,
 ) -> list[Judged]:
     """How well each candidate explains what was seen, the best first."""
+    temper = _TEMPER[trials.how.vantage]
     first = [(each, seed) for each in listed for seed in range(1, _FIRST + 1)]
     ran = trials.of(first, lambda done: progress(0.5 * done / len(first)))
     runs: dict[int, list[dict[str, float]]] = {}
     for at, found in enumerate(ran):
         runs.setdefault(at // _FIRST, []).append(found)
-    listed = [*listed, *_nearer(_judged(seen, listed, runs))]
+    listed = [*listed, *_nearer(_judged(seen, listed, runs, temper))]
     finer = [(at, seed) for at in range(len(runs), len(listed)) for seed in range(1, _FIRST + 1)]
     ran = trials.of([(listed[at], seed) for at, seed in finer])
     for (at, _), found in zip(finer, ran, strict=True):
         runs.setdefault(at, []).append(found)
-    judged = _judged(seen, listed, runs)
+    judged = _judged(seen, listed, runs, temper)
     best = max(each.likelihood for each in judged.values())
-    near = [at for at, each in judged.items() if each.likelihood > best - _NEAR * _TEMPER]
+    near = [at for at, each in judged.items() if each.likelihood > best - _NEAR * temper]
     more = [(listed[at], seed) for at in near for seed in range(_FIRST + 1, _FIRST + _MORE + 1)]
     ran = trials.of(more, lambda done: progress(0.5 + 0.5 * done / max(1, len(more))))
     for at, found in zip([each for each in near for _ in range(_MORE)], ran, strict=True):
         runs[at].append(found)
-    judged = _judged(seen, listed, runs)
+    judged = _judged(seen, listed, runs, temper)
     return sorted(judged.values(), key=lambda each: -each.likelihood)
 
 
@@ -239,9 +253,10 @@ def _judged(
     seen: Mapping[str, float],
     listed: Sequence[Candidate],
     runs: Mapping[int, Sequence[Mapping[str, float]]],
+    temper: float,
 ) -> dict[int, Judged]:
     spread = _spread(list(runs.values()))
-    return {at: _one(seen, listed[at], several, spread) for at, several in runs.items()}
+    return {at: _one(seen, listed[at], several, spread, temper) for at, several in runs.items()}
 
 
 def _one(
@@ -249,6 +264,7 @@ def _one(
     candidate: Candidate,
     several: Sequence[Mapping[str, float]],
     spread: Mapping[str, float],
+    temper: float,
 ) -> Judged:
     squares, log = {}, 0.0
     for name, value in seen.items():
@@ -268,7 +284,7 @@ def _one(
         log -= 0.5 * 4 * np.log1p(square / 3) + 0.5 * np.log(variance)
     worst = max(squares, key=lambda name: squares[name], default="")
     misfit = float(np.mean(list(squares.values()))) if squares else 0.0
-    return Judged(candidate, _TEMPER * float(log), misfit, worst)
+    return Judged(candidate, temper * float(log), misfit, worst)
 
 
 def _spread(groups: Iterable[Sequence[Mapping[str, float]]]) -> dict[str, float]:

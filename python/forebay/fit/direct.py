@@ -17,7 +17,7 @@ from forebay.fit.measurement import Measurement, Numbers
 
 FEW = 40
 """Fewer stretches of packets do not tell a rate."""
-_STRETCHES = (8, 16, 32, 64, 128, 256, 512)
+_STRETCHES = (2, 4, 8, 16, 32, 64, 128, 256, 512)
 """Packets in the stretches that are looked at."""
 _ALIKE = 0.01
 """Rates within this share of each other are one."""

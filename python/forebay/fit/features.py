@@ -104,7 +104,7 @@ def _losses(
         found["lost_low"] = float(np.quantile(seen, 0.2) / top)
         found["group"] = float(np.log(np.mean(overflow.counts)))
     if len(at) >= 6:
-        found |= _ranks(measured, waits, at)
+        found |= ranks(measured, waits, at)
         gaps = np.diff(at)
         found["uneven"] = float(np.std(np.log(gaps + packet)))
         found["gap50"] = float(np.log(np.quantile(gaps, 0.5) + packet))
@@ -112,9 +112,11 @@ def _losses(
     return found
 
 
-def _ranks(measured: Measurement, waits: Numbers, lost: Numbers) -> dict[str, float]:
+def ranks(measured: Measurement, waits: Numbers, lost: Numbers) -> dict[str, float]:
     """Where the waits at losses stand among all waits of the same part of the measurement."""
     trips = measured.trips
+    if len(lost) < 6:
+        return {}
     data = ~trips.probes if (~trips.probes).any() else trips.probes
     when = trips.at + trips.delay if measured.vantage == "receiver" else trips.at
     inside = data & (when >= lost[0]) & (when <= lost[-1])

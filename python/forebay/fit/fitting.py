@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from forebay import _disk
 from forebay._engine import ScenarioError
 from forebay._scenario import Scenario
 from forebay.fit.candidates import KINDS, NAMES, Judged, Trials, candidates, judge, limit
-from forebay.fit.direct import Between, Direct, read_off, waits_of
-from forebay.fit.features import features
+from forebay.fit.direct import Between, Direct, overflow_of, read_off, waits_of
+from forebay.fit.features import features, ranks
 from forebay.fit.found import Discipline, Estimate, Fitted
 from forebay.fit.measurement import Arrivals, Flow, Losses, Measurement, Numbers, Trips
 from forebay.fit.readers import read
@@ -29,13 +30,17 @@ _ALIEN = 5.0
 _MARGIN = 3.0
 """By how much a limited buffer must explain more than a large one, in (tempered) logarithms."""
 _PACKETS = 40_000
-"""Full packets that the link sends in a candidate's run, unless it is shorter than `_LEAST_S`."""
+"""Full packets that the link sends in a candidate's run; five times as many if few are lost."""
+_LOSSES = 60
+"""Lost packets that are enough to see a discipline by."""
 _LEAST_S = 6.0
-"""Seconds of load that a candidate's run has at least."""
+"""Seconds of load that a candidate's run has at least, or 40 round trips if those are shorter."""
+_COMPARED = ("fifo", "codel", "pie", "fq-codel", "cake")
+"""What the scenario compares with what was found."""
+_SHALLOW = 12
+"""Packets that a queue must hold before its discipline shows."""
 _GROUPS = 3
 """Groups of losses that a full buffer needs."""
-_FULL = 0.12
-"""Spread of the waits at losses of a queue that loses nothing until it is full."""
 
 
 def fit(
@@ -61,7 +66,7 @@ def fit(
         OSError: results could not be written.
 
     Example:
-        >>> found = fit.fit(["link.pcap"], "out/link-fit")
+        >>> found = fit.fit(["examples/home.pcap.gz"], "out/home-fit")
         >>> found.discipline.kind, found.estimates["buffer"].unit
         ('fifo', 'B')
     """
@@ -86,44 +91,50 @@ def fitted(
     if direct.rtt is None or direct.most <= 0:
         return _partly(seen, direct, folder)
     rate = direct.rate.value if direct.rate is not None else direct.most
-    part = _until(seen, _horizon(seen, rate))
+    part = _until(seen, _horizon(seen, rate, direct.rtt.value))
     waits = waits_of(part, direct.rtt.value, rate)
     chosen = ~part.trips.probes if (~part.trips.probes).any() else part.trips.probes
     begin, end = part.load
     chosen &= (part.trips.at > begin + 0.3 * (end - begin)) & (part.trips.at < end)
     usual = float(np.median(waits[chosen])) if chosen.any() else 0.0
     room = _room(direct, rate)
-    wire = _wire(seen, direct, rate)
-    route = Route(
-        rate,
-        direct.rtt.value,
-        {"kind": "fifo"},
-        _cross(direct, rate),
-        wire.value if wire is not None and wire.low > 2e-4 else 0.0,
-    )
-    listed = candidates(rate, room, _most(direct, rate), usual)
+    route = Route(rate, direct.rtt.value, {"kind": "fifo"}, _cross(direct, rate))
+    share, bound = _wire(seen, direct, rate)
+    lost = 0.0 if share is None else share.value
+    listed = candidates(rate, room, _most(direct, rate), usual, lost)
     load, how = load_of(part), How.of(seen)
     with Trials(folder, load, route, how, jobs) as trials:
         shown = features(part, direct.rtt.value, rate)
         judged = judge(shown, trials, listed, lambda done: progress("trying", 0.05 + 0.85 * done))
     discipline = _discipline(seen, direct, judged)
-    estimates = _estimates(seen, direct, discipline, judged, rate, usual)
-    estimates["loss"] = _share("loss", wire)
     best = judged[0].candidate
     if discipline.kind is not None:
         best = next(each.candidate for each in judged if each.candidate.kind == discipline.kind)
-    queue = dict(best.queue)
-    if queue["kind"] == "fifo" and (held := estimates["buffer"].value) is not None:
-        queue["limit"] = limit(held)
-    whole = document(replace(route, queue=queue), load_of(seen))
-    whole |= {"title": f"As measured: {seen.name}", "compare": {"link": UPLINK}}
+    queue, route = dict(best.queue), replace(route, loss=best.loss)
     progress("measuring what was found", 0.92)
-    again = None
-    # Nothing may get over the link in so short a time.
-    with suppress(ScenarioError):
-        again = measured(document(replace(route, queue=queue), load, 11), "as found", how)
+    again = _again(route, queue, load, how)
+    held = best.room if best.room is not None else 0.0
+    estimates = _estimates(seen, direct, discipline, judged, rate, usual, again, held)
+    estimates["loss"] = _share(share if best.loss > 0 else bound)
+    if queue["kind"] == "fifo" and (room_ := estimates["buffer"].value) is not None:
+        queue["limit"] = limit(room_)
+        again = _again(route, queue, load, how)
+    whole = document(replace(route, queue=queue), load_of(seen))
+    begin, end = seen.load
+    whole |= {
+        "title": f"As measured: {seen.name}",
+        "warmup": f"{begin + min(5.0, 0.3 * (end - begin)):.3g}s",
+        "compare": {"link": UPLINK, "disciplines": list(_COMPARED), "replications": 5},
+    }
     scenario = Scenario.of(json.loads(json.dumps(whole)), "scenario.toml")
     return Fitted(seen, estimates, discipline, tuple(judged), scenario, again, folder)
+
+
+def _again(route: Route, queue: Mapping[str, Any], load: Load, how: How) -> Measurement | None:
+    """What was found, measured as the link was; None if nothing gets over it in so short a time."""
+    with suppress(ScenarioError):
+        return measured(document(replace(route, queue=queue), load, 11), "as found", how)
+    return None
 
 
 def _partly(seen: Measurement, direct: Direct, folder: Path) -> Fitted:
@@ -153,10 +164,16 @@ def load_of(seen: Measurement) -> Load:
     return Load(seen.flows, seen.end, every, max(48, size), seen.congestion)
 
 
-def _horizon(seen: Measurement, rate: float) -> float:
+def _horizon(seen: Measurement, rate: float, rtt: float) -> float:
     """How long a candidate's run is, in s."""
     begin, _ = seen.load
-    return min(seen.end, begin + max(_LEAST_S, _PACKETS * 1500 * 8 / rate))
+    least = min(_LEAST_S, max(2.5, 40 * rtt))
+    most = max(least, 5 * _PACKETS * 1500 * 8 / rate)
+    # A discipline shows in its losses.
+    lost = seen.losses.at[seen.losses.at > begin + 0.3 * least]
+    enough = float(lost[_LOSSES - 1]) - begin if len(lost) >= _LOSSES else most
+    wanted = max(least, _PACKETS * 1500 * 8 / rate, min(enough, most))
+    return min(seen.end, begin + wanted)
 
 
 def _until(seen: Measurement, end: float) -> Measurement:
@@ -193,7 +210,7 @@ def _room(direct: Direct, rate: float) -> float | None:
     waits = direct.overflow.waits
     if not len(waits):
         return None
-    return max(1500.0, float(np.quantile(waits, 0.9)) * rate / 8)
+    return max(1500.0, _top(waits)[0] * rate / 8)
 
 
 def _most(direct: Direct, rate: float) -> float | None:
@@ -210,45 +227,50 @@ def _cross(direct: Direct, rate: float) -> float:
     return cross.value if cross.low > 0.01 * rate else 0.0
 
 
-def _wire(seen: Measurement, direct: Direct, rate: float) -> Between | None:
-    """The share of packets lost while hardly any waited, with its interval (Wilson)."""
+def _wire(seen: Measurement, direct: Direct, rate: float) -> tuple[Between | None, Between | None]:
+    """The share of packets lost, if the wire may be to blame, and a bound of what the wire loses.
+
+    A wire loses the same share whatever waits, so that waits at losses are like all others; some
+    disciplines come near to that, so that it is only tried. What is lost while little waits bounds
+    the wire's share. Intervals are Wilson's.
+    """
     if seen.vantage != "sender" or not seen.exact_losses or direct.rtt is None:
-        return None
+        return None, None
     from scipy.stats import binomtest
 
-    trips = seen.trips
-    data = ~trips.probes
-    waits = waits_of(seen, direct.rtt.value, rate)[data]
-    sent = trips.at[data]
+    waits = waits_of(seen, direct.rtt.value, rate)
+    data = ~seen.trips.probes
     packet = 1500 * 8 / rate
-    little = 0.1 * float(np.quantile(waits, 0.9)) if len(waits) else 0.0
-    if little < 0.6 * packet:
-        # So short a queue is never far from full.
-        return None
-    arrived = seen.arrivals
-    known = np.sort(arrived.sent[~np.isnan(arrived.sent)])
-    if len(sent) < 50 or not len(known):
-        return None
-
     begin, end = seen.load
     settled = begin + 0.3 * (end - begin)
-    known, lost = known[known > settled], seen.losses.at[seen.losses.at > settled]
+    arrived = seen.arrivals.sent
+    known, lost = np.sort(arrived[arrived > settled]), seen.losses.at[seen.losses.at > settled]
+    chosen = data & (seen.trips.at > settled)
+    if np.count_nonzero(chosen) < 50 or len(known) < 300:
+        return None, None
+    sent, wait = seen.trips.at[chosen], waits[chosen]
+    if np.quantile(wait, 0.999) < _SHALLOW * packet:
+        # So short a queue is never far from full.
+        return None, None
+
+    def between(some: int, all_: int) -> Between:
+        ends = binomtest(some, all_).proportion_ci(method="wilson")
+        return Between(some / all_, float(ends.low), float(ends.high))
+
+    rank = ranks(seen, waits, lost).get("rank")
+    alike = rank is not None and abs(rank - 0.5) < 2.5 * 0.29 / np.sqrt(len(lost))
+    share = between(len(lost), len(lost) + len(known)) if alike else None
+    little = max(0.7 * packet, 0.1 * float(np.quantile(wait, 0.9)))
 
     def short(times: Numbers) -> int:
         after = np.minimum(np.searchsorted(sent, times), len(sent) - 1)
         before = np.maximum(after - 1, 0)
-        return int(np.count_nonzero((waits[after] < little) & (waits[before] < little)))
+        return int(np.count_nonzero((wait[after] < little) & (wait[before] < little)))
 
     passed, gone = short(known), short(lost)
     if passed + gone < 300:
-        return None
-    ends = binomtest(gone, passed + gone).proportion_ci(method="wilson")
-    share = gone / (passed + gone)
-    # A wire loses the same share whatever waits; a queue that drops early loses less when short.
-    rest = (len(lost) - gone) / max(1, len(lost) - gone + len(known) - passed)
-    if share < 0.5 * rest:
-        return Between(0.0, 0.0, float(ends.high))
-    return Between(share, float(ends.low), float(ends.high))
+        return share, None
+    return share, Between(0.0, 0.0, between(gone, passed + gone).high)
 
 
 def _discipline(seen: Measurement, direct: Direct, judged: Sequence[Judged]) -> Discipline:
@@ -267,6 +289,8 @@ def _discipline(seen: Measurement, direct: Direct, judged: Sequence[Judged]) -> 
         kind, why = None, f"packets hardly ever waited; {saturate}"
     elif seen.vantage == "summary" and not seen.trips.probes.any():
         kind, why = None, f"no delay under load was measured; {saturate}"
+    elif _shallow(seen, direct):
+        kind, why = None, "so few packets fit into the buffer that every discipline is like another"
     elif first.misfit > _ALIEN:
         kind = None
         why = (
@@ -280,6 +304,14 @@ def _discipline(seen: Measurement, direct: Direct, judged: Sequence[Judged]) -> 
     return Discipline(kind, shares, first.misfit, why)
 
 
+def _shallow(seen: Measurement, direct: Direct) -> bool:
+    """Whether the queue never grew to more than a few packets, while packets were lost."""
+    if direct.rtt is None or not len(seen.losses.at):
+        return False
+    waits = waits_of(seen, direct.rtt.value, direct.most)
+    return float(np.quantile(waits, 0.999)) < _SHALLOW * 1500 * 8 / direct.most
+
+
 def _either(names: Sequence[str]) -> str:
     return names[0] if len(names) < 2 else f"{', '.join(names[:-1])} and {names[-1]}"
 
@@ -291,6 +323,8 @@ def _estimates(
     judged: Sequence[Judged],
     rate: float,
     usual: float,
+    again: Measurement | None,
+    held: float,
 ) -> dict[str, Estimate]:
     found: dict[str, Estimate] = {}
     if direct.rate is None:
@@ -301,7 +335,7 @@ def _estimates(
             "rate", "bit/s", direct.rate.value, direct.rate.low, direct.rate.high
         )
     found["rtt"] = _rtt(seen, direct, usual)
-    found["buffer"] = _buffer(seen, direct, discipline, judged, rate)
+    found["buffer"] = _buffer(seen, direct, discipline, judged, rate, again, held)
     cross = direct.cross
     if cross is None:
         why = "the load did not keep the link busy"
@@ -331,6 +365,8 @@ def _buffer(
     discipline: Discipline,
     judged: Sequence[Judged],
     rate: float,
+    again: Measurement | None,
+    held: float,
 ) -> Estimate:
     """A FIFO's room is what waits whenever something is lost; other kinds seldom fill theirs."""
     waits = waits_of(seen, direct.rtt.value if direct.rtt else 0.0, rate)
@@ -340,16 +376,19 @@ def _buffer(
     fill = "a load that fills it would: several transfers at once, on an idle link"
     if kind == "fifo":
         if len(events) >= 1:
-            top = float(np.quantile(events, 0.9))
-            spread = float(np.std(events[events > 0.8 * top])) if len(events) > 1 else 0.03 * top
+            top, spread = _top(events)
             slack = max(1500.0, 2 * spread, 0.02 * top)
             if direct.cross is not None and direct.cross.low > 0.01 * rate:
                 slack = max(slack, 0.04 * top)
-            # A room in packets also holds probes, which are short.
-            every = seen.probe_interval
-            more = 0.0 if every is None else top * 8 / rate / every * (1500 - 84)
-            value = top + more + 0.25 * 1500
-            slack = slack + more
+            value = top
+            if again is not None and direct.rtt is not None:
+                # What the same estimate makes of a room that is known.
+                rtt = direct.rtt.value
+                shown = overflow_of(again, waits_of(again, rtt, rate), rate, rtt).waits
+                if len(shown):
+                    off = held - _top(shown * rate / 8)[0]
+                    off = float(np.clip(off, -0.3 * top, 0.3 * top))
+                    value, slack = max(1500.0, top + off), slack + 0.2 * abs(off)
             if len(events) >= _GROUPS or seen.vantage != "summary":
                 return Estimate("buffer", "B", value, max(0.0, value - slack), value + slack)
         why = f"nothing was lost, so that it was never full; {fill}"
@@ -369,10 +408,16 @@ def _buffer(
     return Estimate("buffer", "B", None, low=most, why=why)
 
 
-def _share(name: str, found: Between | None) -> Estimate:
+def _top(events: Numbers) -> tuple[float, float]:
+    """The usual wait at losses of a full queue, and its spread."""
+    high = events[events >= 0.8 * np.quantile(events, 0.9)]
+    return float(np.median(high)), float(np.std(high))
+
+
+def _share(found: Between | None) -> Estimate:
     if found is None:
         why = (
             "too few packets passed while none waited; record at the sender, some time without load"
         )
-        return Estimate(name, "", None, why=why)
-    return Estimate(name, "", found.value, found.low, found.high)
+        return Estimate("loss", "", None, why=why)
+    return Estimate("loss", "", found.value, found.low, found.high)

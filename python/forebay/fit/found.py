@@ -16,10 +16,11 @@ class Estimate:
 
     Example:
         >>> found.estimates["rate"].decided, round(found.estimates["rate"].value / 1e6)
-        (True, 10)
+        (True, 4)
     """
 
     name: str
+    """What it is."""
     unit: str
     """`bit/s`, `s`, `B` or empty for a share."""
     value: float | None
@@ -62,13 +63,15 @@ class Fitted:
 
     Example:
         >>> found.scenario.document["link"][0]["rate"]
-        '10000000bit'
+        '4Mbit'
     """
 
     measurement: Measurement
+    """What was read."""
     estimates: dict[str, Estimate]
     """`rate`, `rtt`, `buffer`, `loss` and `cross`, by name."""
     discipline: Discipline
+    """Which discipline it is."""
     judged: tuple[Judged, ...]
     """Candidates, the best first."""
     scenario: Scenario | None

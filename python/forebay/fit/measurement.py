@@ -81,9 +81,9 @@ class Measurement:
     """A measurement of a link in one direction, the one that the load fills.
 
     Example:
-        >>> measured = fit.read(["link.pcap"])
+        >>> measured = fit.read(["examples/home.pcap.gz"])
         >>> measured.vantage, len(measured.flows)
-        ('sender', 2)
+        ('sender', 4)
     """
 
     name: str
@@ -95,8 +95,11 @@ class Measurement:
     flows: tuple[Flow, ...]
     """What loaded the link."""
     trips: Trips
+    """Round trips of packets of the load, and of probes."""
     arrivals: Arrivals
+    """The load that got over the link."""
     losses: Losses
+    """The load that did not."""
     exact_losses: bool = True
     """Whether each loss is known with its time."""
     marks: int = 0

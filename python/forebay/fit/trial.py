@@ -353,4 +353,4 @@ def _probes(sent: Packets, far: Packets | None, one_way: float) -> Columns:
 
 
 def _rate(size: int, interval: float) -> str:
-    return f"{size * 8 / interval:.6f}bit"
+    return _speed(size * 8 / interval)

@@ -44,7 +44,7 @@ def read(paths: Sequence[str | Path]) -> Measurement:
         ScenarioError: a file cannot be read or is of another kind, or they do not go together.
 
     Example:
-        >>> fit.read(["link.pcap"]).vantage
+        >>> fit.read(["examples/home.pcap.gz"]).vantage
         'sender'
     """
     if not paths:
