@@ -86,7 +86,7 @@ SLOW = {
     *("test_address", "test_advice_hints", "test_engine", "test_parts_in_python"),
     *("test_python_reference", "test_server", "test_sweep", "test_tune"),
     *("test_fuzz_page", "test_papers", "test_papers_fit", "test_suite_controls", "test_try_it"),
-    "test_fit",
+    *("test_fit", "test_rattan"),
 }
 """Files that `make test-fast` leaves out: long runs, compilers, browsers, kernels, namespaces."""
 

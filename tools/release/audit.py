@@ -24,7 +24,7 @@ PYPA = "https://github.com/pypa/advisory-database"
 DATABASES = ROOT / "target" / "advisories"
 OLD = timedelta(days=30)
 """From then on a database deserves a warning: PyPA's changes every day."""
-MANIFESTS = (ROOT / "Cargo.toml", ROOT / "fuzz" / "Cargo.toml")
+MANIFESTS = [ROOT / place / "Cargo.toml" for place in ("", "fuzz", "contrib/rattan")]
 
 
 def pinned(lock: Path) -> Iterator[tuple[str, str]]:

@@ -97,7 +97,7 @@ def places(old: str, version: str, today: str) -> dict[str, list[tuple[str, str]
     """For each file the patterns where the version stands, and what is to stand there."""
     was = re.escape(old)
     lock = (
-        rf'(^name = "forebay-(?!fuzz")[^"]*"\nversion = )"{was}"$(?!\nsource)',
+        rf'(^name = "forebay-(?!fuzz"|rattan")[^"]*"\nversion = )"{was}"$(?!\nsource)',
         rf'\g<1>"{version}"',
     )
     return {
@@ -107,6 +107,7 @@ def places(old: str, version: str, today: str) -> dict[str, list[tuple[str, str]
         ],
         "Cargo.lock": [lock],
         "fuzz/Cargo.lock": [lock],
+        "contrib/rattan/Cargo.lock": [lock],
         "CITATION.cff": [
             (
                 rf"^version: {was}\n(date-released: .*\n)?",

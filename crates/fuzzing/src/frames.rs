@@ -2,10 +2,10 @@
 
 use etherparse::{IpSlice, Ipv4Header, TcpSlice};
 use forebay_core::PacketKind;
-use forebay_gate::headers::{
+use forebay_gate::io::Train;
+use forebay_shaper::headers::{
     Frame, IpView, Layer, complete_checksum, set_tos, set_window, updated,
 };
-use forebay_gate::io::Train;
 
 /// The first byte chooses how the frame begins and what is written into it; the rest is the frame.
 ///
@@ -24,7 +24,9 @@ pub fn frames(data: &[u8]) {
     let mut written = frame.to_vec();
     set_tos(&mut written, view.at, view.version, *choice);
     let again = Frame::read(&written, layer);
-    assert_eq!(again, Frame::Ip(IpView { tos: *choice, ..view.clone() }));
+    let mut marked = view.clone();
+    marked.tos = *choice;
+    assert_eq!(again, Frame::Ip(marked));
     set_window(&mut written, &view, u16::from(*choice) * 257);
     assert_eq!(Frame::read(&written, layer), again);
     let after = rights(&written, &view);
@@ -54,7 +56,9 @@ fn follow(frame: &[u8], layer: Layer, view: &IpView) {
     assert!(rights(frame, view).1 && view.kind == PacketKind::Data && !view.fragment, "{view:?}");
     let mut whole = [train.header(), train.payload(frame), train.payload(&next)].concat();
     let Frame::Ip(read) = Frame::read(&whole, layer) else { panic!("{view:?}") };
-    assert_eq!(read, IpView { len: view.len + payload as u32, ..view.clone() });
+    let mut longer = view.clone();
+    longer.len += payload as u32;
+    assert_eq!(read, longer);
     assert!(complete_checksum(&mut whole, &read) || rights(&whole, &read).1, "{view:?}");
     assert!(rights(&whole, &read).1, "{view:?}");
 }

@@ -6,12 +6,12 @@ use forebay_core::{DropReason, Duration, Packet, Poll, Rate, Sink, Time};
 use forebay_gate::client::{Client, Language, Request, State};
 use forebay_gate::config::{self, Config};
 use forebay_gate::gate::{Gate, Turn};
-use forebay_gate::headers::Layer;
 use forebay_gate::io::{Io, Missed, Pool, Side};
 use forebay_gate::plugins::Parts;
 use forebay_gate::status::Status;
 use forebay_gate::system::Machine;
 use forebay_gate::{control, handover, metrics, neighbour, show};
+use forebay_shaper::headers::Layer;
 use forebay_shaper::{Plan, Recorder, Shaper, replay};
 use rustix::fd::BorrowedFd;
 use serde_json::{Value, json};
@@ -283,12 +283,9 @@ fn record(u: &mut Unstructured) -> arbitrary::Result<()> {
     let kinds = kinds.names();
     let rate = *u.choose(&[1_000_000, 64_000, 1_000_000_000])?;
     let room = if u.arbitrary()? { usize::from(u.arbitrary::<u16>()?) } else { usize::MAX };
-    let mut plan = Plan {
-        rate: Rate::from_bps(rate),
-        overhead: u.int_in_range(0..=40)?,
-        mtu: 1_500,
-        queue: json!({ "kind": u.choose(&kinds)? }),
-    };
+    let overhead = u.int_in_range(0..=40)?;
+    let queue = json!({ "kind": u.choose(&kinds)? });
+    let mut plan = Plan::new(Rate::from_bps(rate), overhead, 1_500, queue);
     let Ok(mut shaper) = Shaper::new(plan.clone(), 1, &parts().disciplines) else { return Ok(()) };
     let file = Arc::new(Mutex::new(Cursor::default()));
     let disk = Disk { file: Arc::clone(&file), room };

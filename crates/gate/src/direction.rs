@@ -2,14 +2,14 @@
 
 use crate::config::{Config, Link, Other};
 use crate::frame_box::{Fate, FrameBox};
-use crate::headers::{Frame, Layer, complete_checksum, set_tos, tcp_header};
 use crate::io::Pool;
 use crate::plugins::Parts;
 use crate::rules::Rules;
 use crate::status::{DirectionStatus, Drops, Traffic};
 use forebay_core::tcp::Tcp;
 use forebay_core::{ConfigError, DropReason, Duration, Packet, PacketKind, Poll, Sink, Time};
-use forebay_shaper::{FlowHash, Plan, Recorder, Shaper, host_number};
+use forebay_shaper::headers::{Frame, Layer, complete_checksum, set_tos, tcp_header};
+use forebay_shaper::{FlowHash, Recorder, Shaper};
 use hdrhistogram::Histogram;
 use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
@@ -199,7 +199,8 @@ impl Direction {
     pub fn replace_faulty(&mut self, now: Time) -> Option<String> {
         let shaper = self.shaper.as_mut()?;
         let fault = shaper.fault()?;
-        let plan = Plan { queue: json!({ "kind": "fifo" }), ..shaper.plan().clone() };
+        let mut plan = shaper.plan().clone();
+        plan.queue = json!({ "kind": "fifo" });
         self.handed = self.handed.max(now);
         shaper.change(plan, self.handed).expect("a FIFO can always be built");
         Some(fault)
@@ -264,16 +265,10 @@ impl Direction {
                     self.counts.completed += 1;
                 }
                 let marks = rules.marks(view);
-                let mut packet = Packet::new(index, 0, view.len);
+                let mut packet = view.packet(index, &self.flows);
                 packet.class = marks.q;
                 packet.precedence = marks.precedence;
                 packet.drop_precedence = marks.drop_precedence;
-                packet.tos = view.tos;
-                packet.kind = view.kind;
-                [packet.source, packet.destination] =
-                    [view.source, view.destination].map(host_number);
-                packet.flow =
-                    self.flows.of(view.source, view.destination, view.protocol, view.ports);
                 (packet, Origin { at: view.at, version: view.version, tos: view.tos })
             }
             Frame::Other { len } => {

@@ -1,13 +1,13 @@
 //! A box in front of a direction's queue. It sees the packets of both directions, and may rewrite
 //! their window or answer them.
 
-use crate::headers::{Frame, IpView, Layer, set_window, tcp_header};
 use crate::io::Pool;
 use crate::rules::Rules;
 use crate::status::BoxStatus;
 use etherparse::{PacketBuilder, TcpHeader, TcpOptionElement};
 use forebay_core::Time;
 use forebay_middlebox::{Ack, FiveTuple, Header, Middlebox, Verdict};
+use forebay_shaper::headers::{Frame, IpView, Layer, set_window, tcp_header};
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 

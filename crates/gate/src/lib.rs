@@ -13,7 +13,6 @@ pub mod gate;
 pub mod guardian;
 pub mod guest;
 pub mod handover;
-pub mod headers;
 pub mod host;
 pub mod io;
 pub mod listen;

@@ -1,7 +1,7 @@
 //! The compiled rules, which choose the class of a packet, with a counter for each.
 
 use crate::config::{Config, Marks, Rule};
-use crate::headers::IpView;
+use forebay_shaper::headers::IpView;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;

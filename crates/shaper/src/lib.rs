@@ -20,7 +20,7 @@
 //! }
 //!
 //! let queue = json!({ "kind": "codel" });
-//! let plan = Plan { rate: Rate::from_bps(8_000_000), overhead: 0, mtu: 1500, queue };
+//! let plan = Plan::new(Rate::from_bps(8_000_000), 0, 1500, queue);
 //! let mut shaper = Shaper::new(plan, 1, &Disciplines::builtin().into())?;
 //! shaper.offer(Packet::new(1, 0, 1000), Time::ZERO, &mut Forget);
 //! let Poll::Send { packet, done_at } = shaper.poll(Time::ZERO, &mut Forget) else { panic!() };
@@ -32,6 +32,7 @@
 #![warn(missing_debug_implementations)]
 
 mod flow;
+pub mod headers;
 pub mod link;
 mod plan;
 mod record;

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 /// The link and the discipline of a shaper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Plan {
     /// The link's rate, above 0.
     pub rate: Rate,
@@ -20,6 +21,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The plan with these fields, in their order.
+    pub fn new(rate: Rate, overhead: u32, mtu: u32, queue: Value) -> Self {
+        Plan { rate, overhead, mtu, queue }
+    }
+
     /// The setting of the discipline on this link.
     pub fn setting(&self) -> Setting {
         Setting::new(self.rate, self.overhead, self.mtu)

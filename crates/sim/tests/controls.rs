@@ -104,9 +104,6 @@ impl CongestionController for Steady {
     fn send_quantum(&self, window: &Window) -> u64 {
         self.params.quantum * window.mss
     }
-    fn heap(&self) -> usize {
-        size_of::<Self>()
-    }
 }
 
 fn tree(tcp: Value) -> Value {

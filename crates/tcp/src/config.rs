@@ -17,6 +17,7 @@ use std::collections::HashMap;
 /// field given overrides it. `congestion` names the control, whose parameters are in a table of its
 /// name. `stack` names the stack, or is a table of its `kind` and its parameters.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Config {
     /// Parameters that do not depend on the stack.
     pub connection: ConnectionParams,

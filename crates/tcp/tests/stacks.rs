@@ -96,10 +96,6 @@ impl Rules for StopAndWait {
     fn rto(&self) -> Duration {
         self.params.timeout
     }
-
-    fn heap(&self) -> usize {
-        size_of::<Self>()
-    }
 }
 
 /// The one line.

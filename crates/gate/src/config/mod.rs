@@ -403,7 +403,7 @@ impl Link {
         let mut whole = self.clone();
         whole.fill_in(parts)?;
         let Setting { overhead, mtu, .. } = self.setting(Rate::default());
-        Ok(whole.rate.zip(whole.queue).map(|(rate, queue)| Plan { rate, overhead, mtu, queue }))
+        Ok(whole.rate.zip(whole.queue).map(|(rate, queue)| Plan::new(rate, overhead, mtu, queue)))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::capture::Captures;
 use super::{Io, Missed, Pool, Side};
-use crate::headers::Layer;
+use forebay_shaper::headers::Layer;
 use rustix::fd::BorrowedFd;
 use std::cell::Cell;
 use std::collections::VecDeque;

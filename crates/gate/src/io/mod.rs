@@ -16,7 +16,7 @@ pub use pool::Pool;
 pub use train::Train;
 
 use crate::config::{Backend, Config, Interface};
-use crate::headers::Layer;
+use forebay_shaper::headers::Layer;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

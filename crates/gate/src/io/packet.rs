@@ -10,7 +10,7 @@
 use super::train::Train;
 use super::{BATCH, Indices, Io, Missed, Pool, Side, because, system, within};
 use crate::config::{self, Interface};
-use crate::headers::Layer;
+use forebay_shaper::headers::Layer;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};

@@ -6,8 +6,8 @@
 //! the same segments. The rules are those by which the kernel itself aggregates what it receives.
 
 use super::BATCH;
-use crate::headers::{Layer, updated};
 use etherparse::checksum::Sum16BitWords;
+use forebay_shaper::headers::{Layer, updated};
 use std::ops::Range;
 
 /// Longest headers: Ethernet, IPv6, and TCP with all options.

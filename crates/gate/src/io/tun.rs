@@ -7,7 +7,7 @@
 use super::train::{Offload, Train};
 use super::{BATCH, Io, Missed, Pool, Side, because, system, within};
 use crate::config::{self, Interface};
-use crate::headers::Layer;
+use forebay_shaper::headers::Layer;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::{Errno, readv, writev};

@@ -2,8 +2,8 @@
 
 use crate::world::World;
 use forebay_gate::direction::Account;
-use forebay_gate::headers::Layer;
 use forebay_gate::io::{BATCH, Io, Missed, Pool, Side};
+use forebay_shaper::headers::Layer;
 use rustix::fd::BorrowedFd;
 use std::collections::VecDeque;
 use std::io;

@@ -96,7 +96,7 @@ pub struct Found {
 ///
 /// The queue is not understood.
 pub fn transfer(queue: Value) -> Result<Found, ConfigError> {
-    let plan = Plan { rate: Rate::from_bps(10_000_000), overhead: 0, mtu: MTU as u32, queue };
+    let plan = Plan::new(Rate::from_bps(10_000_000), 0, MTU as u32, queue);
     let mut near = Shaped::new(Nic::default(), plan)?;
     let mut far = Nic::default();
     let (mut sender, mut from, client) = host(1, &mut near);

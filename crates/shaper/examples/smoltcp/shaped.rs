@@ -2,10 +2,11 @@
 
 use forebay_core::{ConfigError, DropReason, Ecn, Packet, Poll, Sink, Time};
 use forebay_disciplines::Disciplines;
+use forebay_shaper::headers::{Frame, Layer};
 use forebay_shaper::{FlowHash, Plan, Shaper};
 use smoltcp::phy::{Device, DeviceCapabilities, TxToken};
 use smoltcp::time::Instant;
-use smoltcp::wire::{IpProtocol, Ipv4Packet, TcpPacket, UdpPacket};
+use smoltcp::wire::Ipv4Packet;
 use std::collections::HashMap;
 
 /// The device `D`, with medium IP. Its sender is slowed to the rate of a plan, and the plan's
@@ -99,22 +100,10 @@ impl Port {
     /// Offers what the stack sends.
     fn offer(&mut self, bytes: Vec<u8>, now: Time) {
         self.next = self.next.wrapping_add(1);
-        let mut packet = Packet::new(self.next, 0, bytes.len() as u32);
-        if let Ok(header) = Ipv4Packet::new_checked(&bytes) {
-            let data = header.payload();
-            let ports = match header.next_header() {
-                IpProtocol::Tcp => {
-                    TcpPacket::new_checked(data).map(|each| (each.src_port(), each.dst_port())).ok()
-                }
-                IpProtocol::Udp => {
-                    UdpPacket::new_checked(data).map(|each| (each.src_port(), each.dst_port())).ok()
-                }
-                _ => None,
-            };
-            let (from, to) = (header.src_addr().into(), header.dst_addr().into());
-            packet.flow = self.flows.of(from, to, header.next_header().into(), ports);
-            packet.tos = header.dscp() << 2 | header.ecn();
-        }
+        let packet = match Frame::read(&bytes, Layer::Ip) {
+            Frame::Ip(view) => view.packet(self.next, &self.flows),
+            Frame::Other { len } => Packet::new(self.next, 0, len),
+        };
         self.held.packets.insert(self.next, bytes);
         self.shaper.offer(packet, now, &mut self.held);
     }

@@ -183,6 +183,7 @@ fn controlled(
     let params: &Map<String, Value> = block.as_object().unwrap_or_else(|| unreachable!("a table"));
     let name = tcp.congestion.name();
     let control = CongestionControl::choose(scenario.controls(), name, params);
-    let congestion = control.map_err(|error| error.within(name))?;
-    Ok(TcpConfig { congestion, ..tcp.clone() })
+    let mut own = tcp.clone();
+    own.congestion = control.map_err(|error| error.within(name))?;
+    Ok(own)
 }

@@ -242,7 +242,8 @@ pub struct Role {
     pub paces: bool,
 }
 
-/// Fetching into the cache before use, for any type.
+/// Fetching into the cache before use. Every type has it, so no author sees it.
+#[doc(hidden)]
 pub trait Fetch {
     /// Asks for the cache lines in which the value begins and ends.
     fn fetch(&self);
@@ -314,7 +315,8 @@ pub trait CongestionController: Any + fmt::Debug + Fetch + Send {
     /// second and seconds.
     fn probe(&self, _out: &mut dyn FnMut(&'static str, f64)) {}
 
-    /// Bytes of heap memory, including the value itself.
+    /// Bytes of heap memory, including the value itself. Only a controller that points to more than
+    /// itself says it.
     fn heap(&self) -> usize {
         size_of_val(self)
     }

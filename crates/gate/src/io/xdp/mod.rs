@@ -11,7 +11,7 @@ mod ring;
 
 use super::{BATCH, Indices, Io, Missed, Pool, Side, because, system, within};
 use crate::config::{self, Interface};
-use crate::headers::Layer;
+use forebay_shaper::headers::Layer;
 use program::Program;
 use ring::{Ring, SIZE};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

@@ -1,12 +1,13 @@
-//! Packet headers: the fields that the gate reads, and the few that it rewrites.
+//! Packet headers: the fields that a host of real packets reads, and the few that it rewrites.
 //!
 //! `etherparse` does the reading. Headers that it cannot read make a packet without ports, or one
 //! that is not IP, never an error. Checksums are updated by the difference (RFC 1624, equation 3).
 
+use crate::{FlowHash, host_number};
 use etherparse::{
     LaxNetSlice, LaxSlicedPacket, TransportSlice, checksum::Sum16BitWords, ip_number,
 };
-use forebay_core::{PacketKind, tcp::Tcp};
+use forebay_core::{Packet, PacketKind, tcp::Tcp};
 use std::net::IpAddr;
 
 /// The beginning of the frame.
@@ -18,7 +19,7 @@ pub enum Layer {
     Ip,
 }
 
-/// A frame, as far as the gate reads it.
+/// A frame, as far as disciplines need it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// IPv4 or IPv6.
@@ -31,8 +32,9 @@ pub enum Frame {
     },
 }
 
-/// An IP packet, as far as the gate reads it.
+/// An IP packet, as far as disciplines and boxes need it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct IpView {
     /// Offset of its header in the frame, bytes.
     pub at: u16,
@@ -50,7 +52,7 @@ pub struct IpView {
     pub protocol: u8,
     /// Whether it is a fragment. The first one counts as well, so that all are treated alike.
     pub fragment: bool,
-    /// Whether the headers are well-formed, as far as the gate reads them.
+    /// Whether the headers are well-formed, as far as they are read.
     pub whole: bool,
     /// Source and destination port of TCP and UDP.
     pub ports: Option<(u16, u16)>,
@@ -73,6 +75,18 @@ impl Frame {
         };
         let other = Frame::Other { len: bytes.len().saturating_sub(header) as u32 };
         parsed.and_then(|parsed| read_ip(&parsed, bytes)).unwrap_or(other)
+    }
+}
+
+impl IpView {
+    /// The packet as a queue sees it, called `id`. Its classes are 0.
+    #[inline]
+    pub fn packet(&self, id: u32, flows: &FlowHash) -> Packet {
+        let flow = flows.of(self.source, self.destination, self.protocol, self.ports);
+        let mut packet = Packet::new(id, flow, self.len);
+        (packet.tos, packet.kind) = (self.tos, self.kind);
+        [packet.source, packet.destination] = [self.source, self.destination].map(host_number);
+        packet
     }
 }
 

@@ -1,0 +1,54 @@
+"""Our cell of Rattan, contrib/rattan: its own tests, one of which is beside the gate.
+
+It is no part of the workspace, as Rattan brings 200 packages. What is built is kept in
+target/rattan.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RATTAN = ROOT / "contrib" / "rattan"
+TARGET = ROOT / "target" / "rattan"
+GATE = ROOT / "target" / "debug" / "forebay-gate"
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust"),
+    pytest.mark.skipif(
+        not (os.environ.get("FOREBAY_CI") or TARGET.is_dir()),
+        reason="builds 200 packages the first time: FOREBAY_CI=1",
+    ),
+]
+
+
+def cargo(*words: str) -> str:
+    """What cargo says of the crate."""
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET), "RUST_BACKTRACE": "0"}
+    if GATE.is_file():
+        environment["FOREBAY_GATE"] = str(GATE)
+    done = subprocess.run(
+        ["cargo", *words, "--locked", "--all-targets"],
+        cwd=RATTAN,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_cell_does_what_its_tests_say() -> None:
+    said = cargo("test")
+    assert "a_path_of_rattan_does_what_the_gate_does ... ok" in said
+
+
+def test_the_cell_has_no_warnings() -> None:
+    done = subprocess.run(["cargo", "fmt", "--check"], cwd=RATTAN, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    cargo("clippy", "--config", 'build.rustflags=["-Dwarnings"]')
