@@ -206,6 +206,36 @@ LONG = {
 }
 
 
+def test_python_on_pages_is_typed(tmp_path: Path) -> None:
+    """The blocks of a page are one module, in the lines that they have there."""
+    for page in PAGES:
+        text = (ROOT / page).read_text("utf-8")
+        lines = [""] * (text.count("\n") + 1)
+        for block in blocks(text):
+            if block.language == "python":
+                code = block.code.splitlines()
+                lines[block.line : block.line + len(code)] = code
+                for name in (words for mark, words in block.marks if mark == "file"):
+                    (tmp_path / name).write_text(block.code, "utf-8")
+                    lines[block.line : block.line + len(code)] = [""] * len(code)
+        if any(lines):
+            module = re.sub(r"\W", "_", page.removesuffix(".md"))
+            (tmp_path / f"{module}.py").write_text("\n".join(lines) + "\n", "utf-8")
+    names = sorted(path.name for path in tmp_path.glob("*.py"))
+    assert len(names) > 8
+    words = ["--config-file=", "--check-untyped-defs", "--allow-redefinition"]
+    # Of a program for clusters with SLURM, and of libraries of learning, which are not installed.
+    words += ["--disable-error-code=import-not-found", "--disable-error-code=import-untyped"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *words, "--cache-dir", str(tmp_path / "cache"), *names],
+        cwd=tmp_path,
+        env=os.environ | {"MYPYPATH": f"{ROOT / 'python'}{os.pathsep}{tmp_path}"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def helps() -> dict[str, list[str]]:
     """The examples of each command's help."""
     found = {}
