@@ -84,7 +84,7 @@ STANDING = """
 #include <ns3/point-to-point-module.h>
 #include <ns3/traffic-control-module.h>
 using namespace ns3;
-int main(int, char** words) {
+int main(int count, char** words) {
     NodeContainer nodes(2);
     InternetStackHelper().Install(nodes);
     PointToPointHelper wire;
@@ -93,7 +93,8 @@ int main(int, char** words) {
     NetDeviceContainer devices = wire.Install(nodes);
     TrafficControlHelper helper;
     helper.SetRootQueueDisc("ns3::ForebayQueueDisc", "Kind", StringValue(words[1]),
-                            "Parameters", StringValue(words[2]));
+                            "Parameters", StringValue(words[2]),
+                            "Plugin", StringValue(count > 4 ? words[4] : ""));
     Ptr<QueueDisc> disc = helper.Install(devices.Get(0)).Get(0);
     Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.0");
     Ipv4InterfaceContainer ends = addresses.Assign(devices);
@@ -167,6 +168,28 @@ def test_the_example_of_the_module_runs(library: Path, tmp_path: Path) -> None:
     assert "Target exceeded drop" in hosted and re.search(r"call: 1\d\d packets", hosted), hosted
     own = said(tmp_path / "example", "--seconds=4", "--native=ns3::FqCoDelQueueDisc")
     assert re.search(r"call: 1\d\d packets", own), own
+
+
+@needs_ns3
+def test_a_plug_in_runs_in_ns3(standing: Path) -> None:
+    """CoDel as a plug-in does there what the built-in one does."""
+    words = ["cargo", "build", "--locked", "-p", "codel-plugin"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    library = ROOT / "target" / "debug" / "libcodel_plugin.so"
+    parameters = '{"target":"20ms"}'
+    plugged = said(standing, "my-codel", parameters, "36", str(library))
+    assert "Target exceeded drop" in plugged
+    assert plugged == said(standing, "codel", parameters, "36")
+
+    def refused(*words: str) -> str:
+        done = subprocess.run([standing, *words], capture_output=True, text=True, check=False)
+        assert done.returncode != 0
+        return done.stderr
+
+    assert 'has no discipline "codle"' in refused("codle", "{}", "36", str(library))
+    assert "cannot open shared object file" in refused("my-codel", "{}", "36", "nothing.so")
+    assert "exports no forebay_plugin" in refused("my-codel", "{}", "36", "libm.so.6")
 
 
 @needs_ns3

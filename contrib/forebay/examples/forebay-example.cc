@@ -1,6 +1,7 @@
 // Uploads and a call share a link, under a queue disc of ns-3 or a discipline of forebay:
 //
 //   ./ns3 run "forebay-example --kind=fq-codel"
+//   ./ns3 run "forebay-example --plugin=libmy_aqm.so --kind=my-aqm"
 //   ./ns3 run "forebay-example --native=ns3::FqCoDelQueueDisc"
 //
 // It prints what the queue disc counted, and the mean delay of the call.
@@ -20,12 +21,14 @@ int
 main(int argc, char* argv[])
 {
     std::string kind = "fq-codel";
+    std::string plugin;
     std::string parameters = "{}";
     std::string native;
     uint32_t uploads = 4;
     double seconds = 20;
     CommandLine line(__FILE__);
     line.AddValue("kind", "forebay's name of the discipline", kind);
+    line.AddValue("plugin", "the plug-in that has it, if it is not forebay's own", plugin);
     line.AddValue("parameters", "its parameters as JSON, without spaces", parameters);
     line.AddValue("native", "a queue disc of ns-3 in its place", native);
     line.AddValue("uploads", "number of TCP transfers", uploads);
@@ -47,6 +50,8 @@ main(int argc, char* argv[])
         helper.SetRootQueueDisc("ns3::ForebayQueueDisc",
                                 "Kind",
                                 StringValue(kind),
+                                "Plugin",
+                                StringValue(plugin),
                                 "Parameters",
                                 StringValue(parameters),
                                 "LinkBandwidth",

@@ -9,6 +9,8 @@
 #include <ns3/string.h>
 #include <ns3/uinteger.h>
 
+#include <dlfcn.h>
+
 namespace ns3
 {
 
@@ -132,6 +134,11 @@ ForebayQueueDisc::GetTypeId()
                           StringValue("fifo"),
                           MakeStringAccessor(&ForebayQueueDisc::m_kindName),
                           MakeStringChecker())
+            .AddAttribute("Plugin",
+                          "File of the plug-in that has it; empty for forebay's own",
+                          StringValue(""),
+                          MakeStringAccessor(&ForebayQueueDisc::m_plugin),
+                          MakeStringChecker())
             .AddAttribute("Parameters",
                           "Its parameters as JSON; what is left out has its default",
                           StringValue("{}"),
@@ -187,11 +194,41 @@ ForebayQueueDisc::CheckConfig()
     return m_store && GetNQueueDiscClasses() == 0 && GetNPacketFilters() == 0;
 }
 
+// A plug-in stays loaded, as queues of it may be made later.
+static const ForebayDiscipline*
+FromPlugin(const std::string& file, const std::string& name)
+{
+    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    NS_ABORT_MSG_IF(library == nullptr, "forebay: " << dlerror());
+    void* symbol = dlsym(library, "forebay_plugin");
+    NS_ABORT_MSG_IF(symbol == nullptr, file << ": exports no forebay_plugin");
+    const auto plugin = reinterpret_cast<decltype(&forebay_plugin)>(symbol);
+    const ForebayDiscipline* kind = nullptr;
+    for (uint32_t index = 0; (kind = plugin(index)) != nullptr; ++index)
+    {
+        const uint32_t major = kind->version >> 16;
+        NS_ABORT_MSG_IF(major != FOREBAY_MAJOR,
+                        file << ": is for version " << major << " of the interface, this is "
+                             << FOREBAY_MAJOR);
+        if (name == kind->name)
+        {
+            NS_ABORT_MSG_IF(kind->effective == nullptr,
+                            file << ": \"" << name
+                                 << "\" has no `effective`, and nothing here fills in its defaults");
+            return kind;
+        }
+    }
+    return nullptr;
+}
+
 void
 ForebayQueueDisc::InitializeParams()
 {
-    m_kind = forebay_discipline(m_kindName.c_str());
-    NS_ABORT_MSG_IF(m_kind == nullptr, "forebay has no discipline \"" << m_kindName << "\"");
+    m_kind = m_plugin.empty() ? forebay_discipline(m_kindName.c_str())
+                              : FromPlugin(m_plugin, m_kindName);
+    NS_ABORT_MSG_IF(m_kind == nullptr,
+                    (m_plugin.empty() ? "forebay" : m_plugin)
+                        << " has no discipline \"" << m_kindName << "\"");
     m_reasons = ForebayReasons::Of(m_kindName);
     ForebaySetting setting{};
     setting.struct_size = sizeof setting;
@@ -220,7 +257,8 @@ ForebayQueueDisc::Context()
 void
 ForebayQueueDisc::Failed() const
 {
-    NS_FATAL_ERROR("forebay, " << m_kindName << ": " << m_kind->fault(m_queue));
+    const char* fault = m_kind->fault == nullptr ? nullptr : m_kind->fault(m_queue);
+    NS_FATAL_ERROR("forebay, " << m_kindName << ": " << (fault == nullptr ? "it failed" : fault));
 }
 
 void
@@ -286,6 +324,7 @@ ForebayQueueDisc::DoEnqueue(Ptr<QueueDiscItem> item)
     packet.qos_class = priority;
     packet.precedence = priority;
     packet.tos = tos;
+    packet.queued = cx.now;
     m_arriving = item;
     m_arrivingId = id;
     if (m_kind->enqueue(m_queue, &packet, &cx) == FOREBAY_FAILED)

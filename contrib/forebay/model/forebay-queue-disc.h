@@ -86,6 +86,7 @@ class ForebayQueueDisc : public QueueDisc
     static uint64_t Random(ForebayContext* cx);
 
     std::string m_kindName;
+    std::string m_plugin;
     std::string m_parameters;
     DataRate m_bandwidth;
     uint32_t m_overhead;
