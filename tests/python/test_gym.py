@@ -413,3 +413,30 @@ def test_nan_is_no_action() -> None:
         env.reset(seed=1)
         with pytest.raises(ValueError, match=r"action \d is nan; an action is a number from -1"):
             env.step(action)  # type: ignore[arg-type]
+
+
+def test_a_step_is_shown_as_a_line() -> None:
+    env = forebay.gym.Env(scenario(), render_mode="ansi", observations=["sojourn_ms", "dropped"])
+    env.reset(seed=1)
+    assert env.render() == "0.000 s: sojourn_ms 0, dropped 0; reward 0"
+    for _ in range(3):
+        observation, reward, *_ = env.step(np.array([0.5], np.float32))
+    sojourn, dropped = observation
+    expected = f"{env.now_s:.3f} s: sojourn_ms {sojourn:.4g}, dropped {dropped:.4g}"
+    assert env.render() == f"{expected}; reward {reward:.4g}" and sojourn > 0
+    # In its own units, whatever the agent is shown.
+    same = forebay.gym.Env(
+        scenario(), render_mode="ansi", normalise=True, observations=["sojourn_ms", "dropped"]
+    )
+    same.reset(seed=1)
+    for _ in range(3):
+        same.step(np.array([0.5], np.float32))
+    assert same.render() == env.render()
+    many = forebay.gym.ParallelEnv(scenario(), render_mode="ansi", traffic="downloads")
+    many.reset(seed=1)
+    shown = many.render()
+    assert shown is not None
+    assert [line.partition(": ")[0] for line in shown.splitlines()] == many.agents
+    assert forebay.gym.Env(scenario()).render() is None
+    with pytest.raises(ValueError, match=r'render_mode: must be "ansi" or None, got \'human\''):
+        forebay.gym.Env(scenario(), render_mode="human")  # type: ignore[arg-type]

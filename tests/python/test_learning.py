@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +50,28 @@ def test_the_controller_of_cp_aqm_is_found(tmp_path: Path) -> None:
     said = shortened(tmp_path, "cp_aqm.ipynb", trials=2)
     assert "best scaled less best fixed, trace by trace" in said
     assert said.count("paid") == 3
+
+
+@pytest.mark.parametrize(
+    ("library", "variable", "shorter"),
+    [("stable_baselines3", "timesteps", 1600), ("ray", "iterations", 1)],
+)
+def test_the_recipes_run(library: str, variable: str, shorter: int) -> None:
+    """Those of docs/gym.md, with less of all."""
+    if importlib.util.find_spec(library) is None:
+        pytest.skip(f"needs {library}, with PyTorch 6 GB: examples/learn/requirements.txt")
+    page = (LEARN.parents[1] / "docs" / "gym.md").read_text("utf-8")
+    recipes = re.findall(r"```python\n(.*?)```", page, re.S)
+    (recipe,) = [code for code in recipes if f"from {library}." in code]
+    recipe, found = re.subn(rf"^{variable} = .*$", f"{variable} = {shorter}", recipe, flags=re.M)
+    assert found == 1
+    recipe, found = re.subn(r"^seeds = range\(.*\)$", "seeds = range(2)", recipe, flags=re.M)
+    assert found == 1
+    done = subprocess.run(
+        [sys.executable, "-c", recipe], cwd=LEARN.parents[1], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("learnt: ")
 
 
 @pytest.mark.skipif(

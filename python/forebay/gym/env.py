@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from forebay._runs import Result
 from forebay._scenario import Scenario
-from forebay.gym.setup import Remade, read, set_up, single
+from forebay.gym.setup import RENDER_MODES, Remade, read, rendered, set_up, single
 
 Array = NDArray[np.float32]
 
@@ -32,13 +32,13 @@ class Env(Remade, gymnasium.Env[Array, Array]):
         >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium's own form
+    metadata = {"render_modes": RENDER_MODES, "render_fps": 10}  # noqa: RUF012 - Gymnasium's own form
     _copied = ("spec", "action_space", "_np_random", "_np_random_seed")
 
     def __init__(
         self,
         scenario: Scenario | str | Path,
-        render_mode: None = None,
+        render_mode: Literal["ansi"] | None = None,
         *,
         normalise: bool = False,
         **agent: Any,
@@ -47,15 +47,16 @@ class Env(Remade, gymnasium.Env[Array, Array]):
 
         Args:
             scenario: the scenario, or its file.
-            render_mode: None; nothing is drawn.
+            render_mode: "ansi" for `render`.
             normalise: whether observations are brought to the range from 0 to 1, most of them by
                 their logarithm.
             agent: fields of the `[agent]` table, instead of the scenario's.
 
         Raises:
             ScenarioError: anything in it that is not understood or could not run.
+            ValueError: there is no such render mode.
         """
-        self.render_mode = render_mode
+        self.render_mode = rendered(render_mode)
         scenario = read(scenario)
         self._arguments = {
             "scenario": scenario,
@@ -117,6 +118,15 @@ class Env(Remade, gymnasium.Env[Array, Array]):
 
     def _shown(self) -> Array:
         return self._setup.shown(self._observation.copy())
+
+    def render(self) -> str | None:
+        """The last step in a line: simulated time, what was seen in its own units, and the reward.
+
+        None unless the render mode is "ansi".
+        """
+        if self.render_mode is None:
+            return None
+        return self._setup.line(self.now_s, self._observation, float(self._reward[0]))
 
     @property
     def now_s(self) -> float:

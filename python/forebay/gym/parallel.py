@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pettingzoo
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from forebay._runs import Result
 from forebay._scenario import Scenario
-from forebay.gym.setup import Remade, read, set_up
+from forebay.gym.setup import RENDER_MODES, Remade, read, rendered, set_up
 
 Array = NDArray[np.float32]
 
@@ -31,13 +31,13 @@ class ParallelEnv(Remade, pettingzoo.ParallelEnv[str, Array, Array]):  # type: i
         >>> observations, rewards, terminated, truncated, infos = env.step(actions)
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"name": "forebay", "render_modes": []}
+    metadata: ClassVar[dict[str, Any]] = {"name": "forebay", "render_modes": RENDER_MODES}
     _copied = ("action_spaces", "_random")
 
     def __init__(
         self,
         scenario: Scenario | str | Path,
-        render_mode: None = None,
+        render_mode: Literal["ansi"] | None = None,
         *,
         normalise: bool = False,
         **agent: Any,
@@ -46,15 +46,16 @@ class ParallelEnv(Remade, pettingzoo.ParallelEnv[str, Array, Array]):  # type: i
 
         Args:
             scenario: the scenario, or its file.
-            render_mode: None; nothing is drawn.
+            render_mode: "ansi" for `render`.
             normalise: whether observations are brought to the range from 0 to 1, most of them by
                 their logarithm.
             agent: fields of the `[agent]` table, instead of the scenario's.
 
         Raises:
             ScenarioError: anything in it that is not understood or could not run.
+            ValueError: there is no such render mode.
         """
-        self.render_mode = render_mode
+        self.render_mode = rendered(render_mode)
         scenario = read(scenario)
         self._arguments = {
             "scenario": scenario,
@@ -130,6 +131,16 @@ class ParallelEnv(Remade, pettingzoo.ParallelEnv[str, Array, Array]):  # type: i
             dict.fromkeys(agents, False),
             dict.fromkeys(agents, over),
             {agent: {} for agent in agents},
+        )
+
+    def render(self) -> str | None:
+        """As `Env.render`, a line for each agent."""
+        if self.render_mode is None:
+            return None
+        rows = zip(self.possible_agents, self._observations, self._rewards.tolist(), strict=True)
+        now_s = self._run.now(0) / 1e9
+        return "\n".join(
+            f"{name}: {self._setup.line(now_s, seen, paid)}" for name, seen, paid in rows
         )
 
     def finish(self) -> Result:

@@ -46,6 +46,21 @@ _AT_SENDER: dict[str, Any] = {
     "reward": {"log_throughput": 1.0, "srtt_ms": -0.01},
 }
 
+RENDER_MODES = ["ansi"]
+"""What `render` can do."""
+
+
+def rendered(mode: str | None) -> str | None:
+    """The render mode `mode`.
+
+    Raises:
+        ValueError: there is no such mode.
+    """
+    if mode is not None and mode not in RENDER_MODES:
+        raise ValueError(f'render_mode: must be "ansi" or None, got {mode!r}')
+    return mode
+
+
 _BYTES_EACH = 20_000
 """Memory of an environment beside what its scenario needs."""
 
@@ -113,6 +128,12 @@ class Setup:
             return seen
         columns = [_unit(name, seen[..., at]) for at, name in enumerate(self.observations)]
         return np.clip(np.stack(columns, axis=-1), 0.0, 1.0).astype(np.float32)
+
+    def line(self, now_s: float, seen: NDArray[np.float32], reward: float) -> str:
+        """The last step for people: simulated time, what the engine saw, and the reward."""
+        values = zip(self.observations, seen.tolist(), strict=True)
+        shown = ", ".join(f"{name} {value:.4g}" for name, value in values)
+        return f"{now_s:.3f} s: {shown}; reward {reward:.4g}"
 
     def episodes(self, count: int, threads: int) -> _engine.Episodes:
         """Places for `count` runs."""
