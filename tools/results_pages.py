@@ -30,8 +30,11 @@ TITLES = {
     "rfc9743": "RFC 9743",
     "l4s": "L4S",
     "bbr": "The BBR draft's test cases",
+    "attack": "Worst cases",
 }
-GLANCES = ("## At a glance", "## League table", "## Verdicts")
+EXPLAINED = {"attack": "attack.md"}
+"""Pages that explain a suite, where they are not named after it."""
+GLANCES = ("## At a glance", "## League table", "## Verdicts", "## The worst known network of each")
 """Headings of what a suite comes to."""
 
 
@@ -53,7 +56,8 @@ def kept(name: str) -> dict[str, Any]:
 
 def whole(name: str, page: list[str]) -> str:
     """The whole page of a suite's results."""
-    about = f"[What is run, and how to read it](suite-{name}.md)."
+    explained = EXPLAINED.get(name, f"suite-{name}.md")
+    about = f"[What is run, and how to read it]({explained})."
     return "\n".join([f"# {TITLES[name]}: results", "", about, "", *page, ""])
 
 

@@ -84,7 +84,8 @@ SLOW = {
     *("test_suite", "test_suite_behaviour", "test_suite_requirements", "test_sweep_dask"),
     *("test_sweep_kill", "test_validate", "test_virtual_lab", "test_virtual_linux"),
     *("test_address", "test_advice_hints", "test_engine", "test_parts_in_python"),
-    *("test_python_reference", "test_server", "test_sweep", "test_tune"),
+    *("test_python_reference", "test_server", "test_sweep", "test_tune", "test_attack"),
+    *("test_attack_suite", "test_why"),
     *("test_fuzz_page", "test_papers", "test_papers_fit", "test_suite_controls", "test_try_it"),
     *("test_fit", "test_rattan"),
 }

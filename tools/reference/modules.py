@@ -15,6 +15,7 @@ MODULES = [
     "forebay.sweep",
     "forebay.tune",
     "forebay.fit",
+    "forebay.attack",
     "forebay.stats",
     "forebay.steady",
     "forebay.chart",

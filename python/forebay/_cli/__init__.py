@@ -21,8 +21,8 @@ from forebay._scenario import plugins
 
 ORDER = (
     *("compare", "run", "explore", "watch", "check", "new", "import", "kinds", "explain"),
-    *("sweep", "report", "export", "tune", "fit", "suite", "paper", "validate"),
-    *("lab", "gate", "replay", "schema"),
+    *("sweep", "report", "export", "tune", "fit", "attack", "why", "suite", "paper"),
+    *("validate", "lab", "gate", "replay", "schema"),
 )
 """Commands in the order of their use."""
 

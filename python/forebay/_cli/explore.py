@@ -25,7 +25,11 @@ from forebay._scenario import load_with
 )
 @disciplines("Disciplines side by side.", show_default="today's queue and a contrast")
 @link("Link whose queue is shown.")
-@click.option("--story", metavar="NAME", help="Guided story to begin with, such as bufferbloat.")
+@click.option(
+    "--story",
+    metavar="NAME",
+    help="Guided story to begin with, such as bufferbloat; or the file of one.",
+)
 @settings
 @click.option(
     "--port",
@@ -65,7 +69,7 @@ def command(
         raise ScenarioError("--story has a scenario of its own; give one of the two")
     if scenario is None:
         told = stories.load(story or stories.names()[0])
-        stage = Stage(told.run, told.lanes_of(1), told.link)
+        stage = Stage(told.run, told.lanes_of(1), told.link, story=told)
         story = told.name
     else:
         stage = Stage(load_with(scenario, set_), names(disciplines), link, plays=True)

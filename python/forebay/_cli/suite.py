@@ -14,7 +14,10 @@ from forebay._cli.options import jobs, names, out_option
 
 @click.command(cls=Command)
 @click.argument(
-    "name", metavar="NAME", shell_complete=complete.suites, help="rfc7928, rfc9743, l4s or bbr."
+    "name",
+    metavar="NAME",
+    shell_complete=complete.suites,
+    help="rfc7928, rfc9743, l4s, bbr or attack.",
 )
 @click.option(
     "--disciplines",
@@ -22,7 +25,7 @@ from forebay._cli.options import jobs, names, out_option
     metavar="KIND,KIND,...",
     show_default="those of the suite",
     shell_complete=complete.kinds,
-    help="Disciplines for rfc7928 and l4s; forebay kinds lists them.",
+    help="Disciplines for rfc7928, l4s and attack; forebay kinds lists them.",
 )
 @click.option(
     "--controls",
@@ -46,9 +49,8 @@ def command(
 ) -> None:
     """Run a published set of tests on disciplines or controls.
 
-    rfc7928 tests queue disciplines; l4s checks them against RFC 9331 and 9332. rfc9743 tests
-    congestion controls against each other; bbr checks one by the test cases of the BBR draft.
-    docs/suite-NAME.md explains each. Every run is kept: after a stop the same command continues.
+    rfc7928 tests queue disciplines; l4s checks them against RFC 9331 and 9332; attack runs worst
+    cases (docs/attack.md). rfc9743 tests congestion controls against each other; bbr checks one. docs/suite-NAME.md explains the others. Every run is kept: after a stop the same command continues.
 
     Examples:
         forebay suite l4s --disciplines dualpi2,fq-codel --quick

@@ -21,6 +21,7 @@ from forebay._engine import Cancelled, ScenarioError
 from forebay._explore import stories
 from forebay._explore.inbox import Asked, Inbox
 from forebay._explore.protocol import Command
+from forebay._explore.stories import Story
 from forebay._scenario import Queue, Scenario, named
 
 
@@ -73,13 +74,18 @@ class Stage:
         link: str | None = None,
         *,
         plays: bool = False,
+        story: Story | None = None,
     ) -> None:
         """The stage at the beginning of a scenario.
 
         Unless `queues` are given, the link's own queue is beside one that the scenario compares;
         the link is the compared one. If it `plays`, it begins when the first tab has come;
-        otherwise also the first story waits until somebody lets it play.
+        otherwise also the first story waits until somebody lets it play. A `story` that does not
+        come with forebay is offered beside those that do.
         """
+        told = stories.all_stories()
+        if story is not None and story not in told:
+            told = (story, *told)
         self._inbox = Inbox()
         self._ends = _engine.Cancel()
         self._clients: list[Client] = []
@@ -90,7 +96,7 @@ class Stage:
                 scenario.base,
                 queues=json.dumps(usual(scenario, link) if queues is None else list(queues)),
                 link=link,
-                stories=json.dumps([each.for_stage() for each in stories.all_stories()]),
+                stories=json.dumps([each.for_stage() for each in told]),
                 plays=plays,
                 ends=self._ends,
             )

@@ -135,9 +135,12 @@ class SuiteTable(_written.Table):
     """What the suite is called."""
     citation: str
     """The standard or paper that it follows."""
-    compares: Literal["disciplines", "controls", "behaviour", "requirements"] = "disciplines"
+    compares: Literal["disciplines", "controls", "behaviour", "requirements", "worst"] = (
+        "disciplines"
+    )
     """What is tested: queue disciplines, congestion controls against each other, one congestion
-    control's behaviour, case by case, or queue disciplines by what a standard requires."""
+    control's behaviour, case by case, queue disciplines by what a standard requires, or by worst
+    cases."""
     disciplines: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Queue tables by label: what is tested unless told otherwise, with the parameters that each
     one's source recommends."""
@@ -246,6 +249,15 @@ def load(
 def schema(header: bool) -> dict[str, Any]:
     """The JSON Schema of `suite.toml`, or of the file of a test."""
     return (SuiteTable if header else TestTable).model_json_schema()
+
+
+def check_kinds(chosen: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse what is no kind.
+
+    Raises:
+        ScenarioError: there is none of a name, or none is named.
+    """
+    _buffers(chosen, needed=False)
 
 
 def _buffers(chosen: Mapping[str, Mapping[str, Any]], needed: bool) -> dict[str, bool]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from forebay._engine import ScenarioError
 from forebay._runs.folder import claim
-from forebay._suite import catalogue, league, ranking, report, requirements, results, tables
+from forebay._suite import catalogue, league, ranking, report, requirements, results, tables, worst
 from forebay._suite.behaviour import run as behaviour
 from forebay._suite.catalogue import Suite
 from forebay._suite.requirements import verdicts
@@ -43,6 +43,13 @@ def prepared(
             raise ScenarioError(f"{name} tests a congestion control; leave --disciplines out")
         return lambda tell: behaviour.run(
             name, head, controls, folder, quick=quick, command=command, tell=tell
+        )
+    if head.compares == "worst":
+        if controls is not None:
+            raise ScenarioError(f"{name} tests queue disciplines; leave --controls out")
+        worst.check(name, head, disciplines)
+        return lambda tell: worst.run(
+            name, head, disciplines, folder, quick=quick, jobs=jobs, command=command, tell=tell
         )
     what = catalogue.load(name, disciplines, quick, controls)
     return lambda tell: run(what, folder, jobs=jobs, command=command, tell=tell)

@@ -120,6 +120,7 @@ class Story(_written.Table):
     step: Annotated[list[Step], Field(min_length=5, max_length=8)]
     """Its steps."""
     _name: str = PrivateAttr("")
+    _base: Path = PrivateAttr(HOME)
 
     @property
     def name(self) -> str:
@@ -129,7 +130,7 @@ class Story(_written.Table):
     @property
     def run(self) -> Scenario:
         """The scenario, named after the story in messages."""
-        return Scenario.of(self.scenario, f"{self.name}.toml", str(HOME))
+        return Scenario.of(self.scenario, f"{self.name}.toml", str(self._base))
 
     def lanes_of(self, number: int) -> list[dict[str, Any]]:
         """The disciplines of a step, counted from 1."""
@@ -182,6 +183,7 @@ def read(path: Path) -> Story:
     """The story in a file."""
     story = _written.read(Story, _written.load(path), path.name)
     story._name = path.stem
+    story._base = path.parent
     return story
 
 
@@ -197,7 +199,9 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Story:
-    """A story by its name."""
+    """A story by its name, or by its file, such as `forebay attack` writes."""
+    if name.endswith(".toml"):
+        return read(Path(name))
     for story in all_stories():
         if story.name == name:
             return story

@@ -1,0 +1,249 @@
+"""From a scenario and what is attacked to finds that are small, saved and looked at again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from forebay import _disk
+from forebay._engine import ScenarioError
+from forebay._scenario import Scenario, labelled
+from forebay.attack import bounds as bounds_
+from forebay.attack import finds, show
+from forebay.attack.bounds import Bounds
+from forebay.attack.confirm import Confirmation, confirmations, needed
+from forebay.attack.finds import Found
+from forebay.attack.minimise import SEEDS, minimise
+from forebay.attack.outcome import Outcome
+from forebay.attack.plan import Plan, Space, Target
+from forebay.attack.search import Guide, Searched, Tried, search
+from forebay.attack.trials import Trials
+
+Told = Callable[[str, float], None]
+"""Told what is being done, and the share of all that is done."""
+_SEARCH = 0.8
+"""Share of the progress that is the search's."""
+
+
+def attack(
+    scenario: Scenario,
+    folder: str | Path,
+    *,
+    discipline: str | Mapping[str, Any] | None = None,
+    against: str | Mapping[str, Any] | None = None,
+    control: str | None = None,
+    measure: str = "starvation",
+    bounds: Bounds | None = None,
+    link: str | None = None,
+    seconds: float = 60.0,
+    finds: int = 3,
+    seed: int = 1,
+    guide: Guide = "archive",
+    confirm: bool = True,
+    jobs: int | None = None,
+    told: Told = lambda _what, _share: None,
+    command: str = "",
+) -> Outcome:
+    """Look for the network in which a scenario's traffic suffers most.
+
+    Runs are kept in `folder`; called again, it goes on where it was. At the end the folder has
+    `report.html`, `summary.md`, `results.json`, `bounds.toml`, and in `finds` a scenario and a
+    story for each find.
+
+    Args:
+        scenario: the network, and the traffic whose harm counts.
+        folder: where runs and finds are kept.
+        discipline: what is attacked, in place of the link's queue: a kind, a label or a table.
+        against: a rival: the harm is what the discipline does more than it.
+        control: a congestion control for all of the scenario's transfers.
+        measure: the harm, one of `forebay.attack.MEASURES`.
+        bounds: what the attack may do.
+        link: the link that is attacked; the compared one unless given.
+        seconds: processor time of the search's runs.
+        finds: how many are made small and looked at again, each of another niche.
+        seed: of the search and its runs.
+        guide: "archive", or "random" for a comparison.
+        confirm: whether finds are looked at again.
+        jobs: runs at a time; one a core unless given.
+        told: called with what is being done, and the share that is done.
+        command: the command line, for the report.
+
+    Raises:
+        ScenarioError: anything that is not understood or could not run.
+        OSError: results could not be kept.
+        KeyboardInterrupt: interrupted; every finished run is kept.
+
+    Example:
+        >>> found = attack.attack(scenario, "out/attack", discipline="codel",
+        ...     measure="p99", seconds=1, finds=1, confirm=False)
+        >>> found.finds[0].scenario.document["title"].startswith("Attack on codel")
+        True
+    """
+    into = Path(folder)
+    listed = dict(
+        labelled(each) for each in (scenario.document.get("compare") or {}).get("disciplines") or []
+    )
+    queue, called = _queue(discipline, listed)
+    rival, beside = _queue(against, listed)
+    target = Target(scenario, link, control)
+    if queue is None:
+        own = _own_kind(target)
+        called = control if control is not None else own
+    limits = bounds or Bounds()
+    space = Space(limits, len(target.traffic), target.duration_s)
+    runs = 0
+
+    def heard(now: int) -> None:
+        nonlocal runs
+        runs = now
+
+    with Trials(
+        target, measure, into, queue=queue, rival=rival, jobs=jobs, progress=heard
+    ) as trials:
+        of = trials.measure
+        _check_paths(target, limits, queue)
+        [calm] = trials.harms([Plan()], [seed])
+        if not calm.values:
+            # Refused: say why.
+            target.change(Plan(), queue).of(target.base).effective()
+        text = bounds_.text(limits)
+        _disk.write(into / "bounds.toml", text)
+        found = search(
+            trials,
+            space,
+            seconds=seconds,
+            seed=seed,
+            guide=guide,
+            told=lambda share, worst: told(
+                f"{runs} runs, worst {show.harm(of, worst)}", _SEARCH * share
+            ),
+        )
+        chosen = _chosen(found, finds, calm.mean)
+        faults = tuple(
+            dict.fromkeys(each.harm.fault for each in found.cells.values() if each.harm.fault)
+        )
+        made: list[Found] = []
+        for at, each in enumerate(chosen):
+            done = _SEARCH + (1 - _SEARCH) * at / len(chosen)
+            told(f"find {at + 1} of {len(chosen)}: making it small", done)
+            one = _made(trials, each, at + 1, called, beside, seed, confirm, jobs, told, done)
+            if all(one.small.plan != other.small.plan for other in made):
+                made.append(one)
+        order = sorted(range(len(made)), key=lambda at: -made[at].harm)
+        outcome = Outcome(
+            target, called, of, limits, calm.mean, found, tuple(made[at] for at in order), faults
+        )
+        _write(outcome, into, command, queue, beside)
+    return outcome
+
+
+def _made(
+    trials: Trials,
+    tried: Tried,
+    number: int,
+    called: str,
+    beside: str,
+    seed: int,
+    confirm: bool,
+    jobs: int | None,
+    told: Told,
+    done: float,
+) -> Found:
+    target, of = trials.target, trials.measure
+    small = minimise(
+        trials,
+        tried.plan,
+        range(seed, seed + SEEDS),
+        told=lambda count: told(f"find {number}: {count} smaller ones tried", done),
+    )
+    again: tuple[Confirmation, ...] = ()
+    if confirm:
+        again = tuple(
+            confirmations(
+                target,
+                of.name,
+                small.plan,
+                needed(small.after.mean, small.calm.mean),
+                seed + SEEDS,
+                queue=trials.queue,
+                rival=trials.rival,
+                jobs=jobs,
+                told=lambda how: told(f"find {number}: confirming, {how}", done),
+            )
+        )
+    more = f" more than {beside}" if beside else ""
+    title = f"Attack on {called}: {of.title} {show.harm(of, small.after.mean)}{more}"
+    scenario = finds.scenario_of(target, small.plan, trials.queue, seed, title)
+    return Found(f"{number}-{of.name}", tried, small, again, scenario)
+
+
+_LEAST = 0.05
+"""Share of the harm that must be the attack's, for a candidate to be a find."""
+_PATHS = {"clean": 0, "course": 1, "errors": 2}
+
+
+def _chosen(found: Searched, most: int, calm: float) -> list[Tried]:
+    """The worst of different niches that no cheaper one reaches.
+
+    What pays less and does less to the path comes first if the harm is nearly the same.
+    """
+    harmful = [
+        each
+        for each in found.best.values()
+        if each.harm.mean - calm > _LEAST * abs(each.harm.mean) and math.isfinite(each.harm.mean)
+    ]
+    front = [
+        each
+        for each in harmful
+        if not any(
+            other is not each
+            and other.price <= each.price
+            and _PATHS[other.path] <= _PATHS[each.path]
+            and other.harm.mean - calm >= 0.95 * (each.harm.mean - calm)
+            for other in harmful
+        )
+    ]
+
+    def weight(each: Tried) -> float:
+        return (each.harm.mean - calm) * (1 - 0.08 * each.price - 0.1 * _PATHS[each.path])
+
+    return sorted(front, key=weight, reverse=True)[:most]
+
+
+def _queue(given: Any, listed: Mapping[str, dict[str, Any]]) -> tuple[Any, str]:
+    """A discipline's table and what it is called; none if none is given."""
+    if given is None:
+        return None, ""
+    if isinstance(given, str) and given in listed:
+        return listed[given], given
+    label, table = labelled(given)
+    return table, label
+
+
+def _own_kind(target: Target) -> str:
+    queue = target.place["queue"] or {"kind": "fifo"}
+    return str(queue.get("kind", "its queue"))
+
+
+def _check_paths(target: Target, limits: Bounds, queue: Any) -> None:
+    """Check that the first value of every parameter can be set."""
+    plan = Space(limits, len(target.traffic), target.duration_s)
+    parameters = plan.plan([0.0] * len(plan.names)).parameters
+    try:
+        target.change(Plan(parameters=parameters), queue).of(target.base)
+    except ScenarioError as error:
+        raise ScenarioError(f"bounds: parameters: {error}") from None
+
+
+def _write(outcome: Outcome, folder: Path, command: str, queue: Any, beside: str) -> None:
+    home = folder / "finds"
+    _disk.make_folder(home)
+    for each in outcome.finds:
+        text = finds.file_text(each, outcome.measure, outcome.target, command)
+        _disk.write(home / f"{each.name}.toml", text)
+        other = beside or ("fq-codel" if outcome.called != "fq-codel" else "fifo")
+        told = finds.story(each, outcome.measure, outcome.target, outcome.called, queue, other)
+        _disk.write(home / f"{each.name}.story.toml", told)
+    show.write(outcome, folder, command)

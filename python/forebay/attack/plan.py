@@ -1,0 +1,310 @@
+"""A candidate: what an attack does to a scenario's path, its traffic and its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from forebay import _engine
+from forebay._engine import ScenarioError
+from forebay._runs import Change
+from forebay._scenario import Scenario, quantity, resolved_link
+from forebay.attack.bounds import PATH, Bounds, Gene, largest, ranges
+
+DATAGRAMS = ("cbr", "poisson", "on-off")
+"""Kinds of traffic that do not react to congestion."""
+_ROOM = 20
+"""How much faster than the link the way to it is, so that it does not queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """An entry of traffic that joins. Times are in seconds, sizes in bytes."""
+
+    kind: str
+    flows: int = 1
+    start: float = 0.0
+    stop: float | None = None
+    """None: it stays to the end."""
+    way: float | None = None
+    """Propagation delay of its way to the link; None: no more than the scenario's own."""
+    rate: float = 0.0
+    """Of its datagrams while they are sent, as a share of the link's rate."""
+    size: int = 1000
+    on: float = 0.5
+    off: float = 0.5
+    file: float = 1e5
+    pause: float = 0.1
+    control: str = "new-reno"
+    ecn: str = "not-ect"
+    like: int = 0
+    """Entry of the scenario whose marks (class, precedence, DSCP) it has; 0: none."""
+
+    @property
+    def load(self) -> float:
+        """Mean rate of its datagrams while it lasts, as a share of the link's."""
+        if self.kind not in DATAGRAMS:
+            return 0.0
+        return self.rate * (self.on / (self.on + self.off) if self.kind == "on-off" else 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A candidate. Times are in seconds; None leaves a part as the scenario has it."""
+
+    delay: float | None = None
+    slow: tuple[float, float, float] | None = None
+    """Share of the rate, time from one slow time to the next, and the slow share of it."""
+    loss: float | None = None
+    reorder: tuple[float, float] | None = None
+    """Share of the packets, and how long they are held back."""
+    joining: tuple[Joining, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    duration: float | None = None
+    """In place of the scenario's."""
+
+    @property
+    def load(self) -> float:
+        """Mean rate of all datagrams that join, as a share of the link's."""
+        return sum(each.load for each in self.joining)
+
+
+class Space:
+    """Candidates as points of a unit cube."""
+
+    def __init__(self, bounds: Bounds, entries: int, duration_s: float) -> None:
+        """Between `bounds`, for a scenario of some entries of traffic and a duration."""
+        self._bounds = bounds
+        self._entries = entries
+        self._duration_s = duration_s
+        self._most = largest(bounds)
+        found = {name: Gene(name, each) for name, each in ranges(bounds)}
+        self._parts = [name for name in PATH if name in found]
+        path = [name for name in found if name.startswith((*PATH, "slow_", "reorder_"))]
+        own = list(bounds.parameters)
+        each = [name for name in found if name not in path and name not in own]
+        self._genes = found
+        self.names: list[str] = [
+            *(f"has {name}" for name in self._parts),
+            *path,
+            *own,
+            *(f"{at}.{name}" for at in range(bounds.joining) for name in (*_CHOSEN, *each)),
+        ]
+        """Of each coordinate."""
+
+    def plan(self, point: Sequence[float]) -> Plan:
+        """The candidate at a point."""
+        at = dict(zip(self.names, point, strict=True))
+        has = {name: at.get(f"has {name}", 0.0) > 1 - _HAS for name in PATH}
+
+        def of(name: str, prefix: str = "", otherwise: float = 0.0) -> Any:
+            if name not in self._genes:
+                return otherwise
+            return self._genes[name].value(at[f"{prefix}{name}"])
+
+        joining = [
+            each
+            for number in range(self._bounds.joining)
+            if (each := self._joining(at, of, number)) is not None
+        ]
+        load = sum(each.load for each in joining)
+        if load > self._most > 0:
+            scale = self._most / load
+            joining = [replace(each, rate=each.rate * scale) for each in joining]
+        elif load > self._most:
+            joining = [each for each in joining if not each.load]
+        slow = (of("slow"), of("slow_every", otherwise=1.0), of("slow_part", otherwise=0.5))
+        return Plan(
+            delay=of("delay") if has["delay"] else None,
+            slow=slow if has["slow"] else None,
+            loss=of("loss") if has["loss"] else None,
+            reorder=(of("reorder"), of("reorder_delay", otherwise=0.01))
+            if has["reorder"]
+            else None,
+            joining=tuple(joining),
+            parameters={path: self._own(path, at[path]) for path in self._bounds.parameters},
+        )
+
+    def _own(self, path: str, share: float) -> Any:
+        gene = self._genes[path]
+        found = gene.value(share)
+        return found if gene.parameter.choices else gene.parameter.value(found)
+
+    def _joining(self, at: Mapping[str, float], of: Any, number: int) -> Joining | None:
+        bounds, prefix = self._bounds, f"{number}."
+        share = (at[f"{prefix}kind"] - _LEFT_OUT) / (1 - _LEFT_OUT)
+        if share < 0 or not bounds.kinds:
+            return None
+        kind = _pick(bounds.kinds, share)
+        start = of("start", prefix) * self._duration_s
+        length = of("length", prefix, 1.0)
+        stop = None if length > 0.95 else start + length * (self._duration_s - start)
+        way = of("way", prefix) if "way" in self._genes and at[f"{prefix}far"] > 0.5 else None
+        return Joining(
+            kind,
+            flows=int(of("flows", prefix, 1)),
+            start=start,
+            stop=stop,
+            way=way,
+            rate=of("rate", prefix, 0.1),
+            size=int(of("size", prefix, 1000)),
+            on=of("on", prefix, 0.5),
+            off=of("off", prefix, 0.5),
+            file=of("file", prefix, 1e5),
+            pause=of("pause", prefix, 0.1),
+            control=_pick(bounds.controls, at[f"{prefix}control"]),
+            ecn=_pick(bounds.ecn, at[f"{prefix}ecn"]),
+            like=int(_pick(range(self._entries + 1), at[f"{prefix}like"])),
+        )
+
+
+_HAS = 0.25
+"""Share of random candidates that change a part of the path, so that a third change none."""
+_LEFT_OUT = 0.4
+"""Share of entries that are left out of a random candidate."""
+_CHOSEN = ("kind", "far", "control", "ecn", "like")
+
+
+def _pick(many: Sequence[Any], share: float) -> Any:
+    return many[min(int(share * len(many)), len(many) - 1)]
+
+
+class Target:
+    """The scenario that is attacked."""
+
+    def __init__(self, scenario: Scenario, link: str | None, control: str | None = None) -> None:
+        """At a link, the compared one unless given, with a congestion control for its transfers.
+
+        Raises:
+            ScenarioError: it cannot run, or has no such link.
+        """
+        self.link = scenario.compared_link(link)
+        bare = scenario.bare()
+        if control is not None:
+            bare = bare.with_("tcp.congestion", control)
+            for number, entry in enumerate(bare.document["traffic"]):
+                if "congestion" in entry.get("tcp", {}):
+                    bare = bare.with_(f"traffic[{number}].tcp.congestion", control)
+        self.base = bare
+        self.document = bare.document
+        effective = bare.effective()
+        resolved = bare.resolved()
+        self.traffic: list[dict[str, Any]] = resolved["traffic"]
+        self.entries: list[dict[str, Any]] = effective["traffic"]
+        self.duration_s = float(resolved["duration_s"])
+        self.warmup_s = float(resolved["warmup_s"])
+        self.place = resolved_link(bare, self.link)
+        if self.place["rate_bps"] is None:
+            raise ScenarioError(
+                f"{scenario.name}: {self.place['path']}.rate: an attack needs a link of constant "
+                "rate, whose course it can change"
+            )
+        if effective.get("wireless"):
+            raise ScenarioError(f"{scenario.name}: wireless: wireless networks cannot be attacked")
+        self.rate_bps = float(self.place["rate_bps"])
+        names = {each["name"] for each in self.traffic}
+        self.prefix = next(
+            each
+            for each in ("joins", "attack", "joining-entry")
+            if not any(name.startswith(each) for name in names)
+        )
+
+    def change(self, plan: Plan, queue: Any, with_links: bool = True) -> Change:
+        """What a candidate changes, under a discipline (None: the scenario's own)."""
+        path, values = self.place["path"], dict[str, Any]()
+        if plan.duration is not None:
+            values["duration"] = time(plan.duration)
+            if self.warmup_s >= plan.duration:
+                values["warmup"] = time(plan.duration / 4)
+        if plan.delay is not None:
+            values[f"{path}.delay"] = time(plan.delay)
+        if plan.slow is not None:
+            share, every, part = plan.slow
+            values[f"{path}.rate"] = {
+                "steps": [
+                    ["0s", rate(self.rate_bps)],
+                    [time(every * (1 - part)), rate(self.rate_bps * share)],
+                ],
+                "period": time(every),
+            }
+        if plan.loss is not None:
+            values[f"{path}.loss"] = plan.loss
+        if plan.reorder is not None:
+            share, delay = plan.reorder
+            values[f"{path}.reorder"] = {"share": share, "delay": time(delay)}
+        if plan.joining:
+            entries = [self._entry(at, each) for at, each in enumerate(plan.joining, 1)]
+            values["traffic"] = [*self.document["traffic"], *entries]
+            ways = [self._way(at, each) for at, each in enumerate(plan.joining, 1) if each.way]
+            if ways and with_links:
+                values["link"] = [*self.document.get("link", []), *ways]
+        values |= plan.parameters
+        return Change(queue, (self.link,), tuple(values.items()))
+
+    def name_of(self, number: int) -> str:
+        """What the joining entry of a number, from 1, is called."""
+        return f"{self.prefix}-{number}"
+
+    def _way(self, number: int, joining: Joining) -> dict[str, Any]:
+        return {
+            "name": f"{self.name_of(number)}-way",
+            "from": self.name_of(number),
+            "to": self.place["from"],
+            "rate": rate(self.rate_bps * _ROOM),
+            "delay": time(joining.way or 0.0),
+        }
+
+    def _entry(self, number: int, joining: Joining) -> dict[str, Any]:
+        name = self.name_of(number)
+        entry: dict[str, Any] = {
+            "name": name,
+            "kind": joining.kind,
+            "from": name if joining.way else self.place["from"],
+            "to": self.place["to"],
+            "flows": joining.flows,
+            "start": time(joining.start),
+        }
+        if joining.stop is not None:
+            entry["stop"] = time(joining.stop)
+        if joining.like:
+            model = self.entries[joining.like - 1]
+            for mark in ("q", "precedence", "drop_precedence", "dscp"):
+                if model.get(mark) not in (None, 0, "DF"):
+                    entry[mark] = model[mark]
+        if joining.kind in DATAGRAMS:
+            entry["rate"] = rate(self.rate_bps * joining.rate / joining.flows)
+            entry["size"] = f"{joining.size}B"
+            if joining.ecn != "not-ect":
+                entry["ecn"] = joining.ecn
+            if joining.kind == "on-off":
+                entry |= {"on": time(joining.on), "off": time(joining.off), "times": "fixed"}
+        else:
+            entry["tcp"] = {"congestion": joining.control} | (
+                {"ecn": True} if joining.ecn != "not-ect" else {}
+            )
+            if joining.kind == "files":
+                entry |= {"size": size(joining.file), "interval": time(joining.pause)}
+        return entry
+
+
+def time(seconds: float) -> str:
+    """A time as a scenario writes it, to the microsecond."""
+    micro = round(seconds, 6)
+    return _engine.format_quantity(micro, "time") if micro else "0s"
+
+
+def size(count: float) -> str:
+    """A size as a scenario writes it, to the byte."""
+    return _engine.format_quantity(float(round(count)), "size")
+
+
+def rate(bps: float) -> str:
+    """A rate as a scenario writes it, to the bit."""
+    return _engine.format_quantity(max(1.0, float(round(bps))), "rate")
+
+
+def number_of(text: Any) -> float:
+    """A quantity of a scenario in base units; 0 if it is none."""
+    found = quantity(text)
+    return 0.0 if found is None else found.value

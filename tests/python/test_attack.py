@@ -1,0 +1,320 @@
+"""Attacks: their bounds, what is found and made small, files, and the command."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from forebay import ScenarioError, attack, load, run
+from forebay._cli import app
+from forebay._explore import stories
+from forebay.attack import bounds, confirm, measure
+from forebay.attack.minimise import KEEP, minimise, round_to
+from forebay.attack.plan import Joining, Plan, Space, Target
+from forebay.attack.search import Guide, search
+from forebay.attack.trials import Trials
+
+NETWORK = """\
+duration = "6s"
+warmup = "1s"
+
+[dumbbell]
+rate = "5Mbit"
+delay = "10ms"
+
+[[traffic]]
+name = "download"
+kind = "bulk"
+
+[[traffic]]
+name = "call"
+kind = "voice"
+q = 1
+dscp = "EF"
+"""
+
+
+FIFO = {"kind": "fifo", "limit": "50p"}
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(NETWORK)
+    return path
+
+
+def tried(scenario: Path, folder: Path, plans: list[Plan], **more: Any) -> list[float]:
+    with Trials(
+        Target(load(scenario), None), more.pop("measure", "starvation"), folder, **more
+    ) as t:
+        return [each.mean for each in t.harms(plans, [1])]
+
+
+def test_max_min_shares() -> None:
+    # Bertsekas, Gallager, Data Networks, section 6.5.2: what small demands leave is shared.
+    assert measure.fair_share(10.0, [(2.0, 1), (float("inf"), 2)]) == 4.0
+    assert measure.fair_share(10.0, [(float("inf"), 4)]) == 2.5
+    assert measure.fair_share(10.0, [(1.0, 2)]) == 8.0
+
+
+def test_a_flood_starves_a_fifo_and_not_fair_queues(scenario: Path, tmp_path: Path) -> None:
+    flood = Plan(joining=(Joining("cbr", rate=2.0, size=1000),))
+    under = {
+        kind: tried(
+            scenario, tmp_path / kind, [Plan(), flood], queue={"kind": kind, "limit": "50p"}
+        )
+        for kind in ("fifo", "fq-codel")
+    }
+    calm, harm = under["fifo"]
+    assert calm < 0.2 and harm > 0.9, under
+    assert under["fq-codel"][1] < 0.3, under
+
+
+def test_the_harm_to_what_joins_does_not_count(scenario: Path, tmp_path: Path) -> None:
+    joined = Plan(joining=(Joining("cbr", rate=0.001, size=1400, start=5.5),))
+    [calm, with_it] = tried(scenario, tmp_path / "runs", [Plan(), joined], measure="loss")
+    assert with_it == pytest.approx(calm, abs=0.01)
+
+
+def test_a_rival_takes_its_harm_off(scenario: Path, tmp_path: Path) -> None:
+    flood = [Plan(joining=(Joining("cbr", rate=2.0),))]
+    alone = tried(scenario, tmp_path / "alone", flood, queue=FIFO)[0]
+    beside = tried(scenario, tmp_path / "rival", flood, queue=FIFO, rival=FIFO)[0]
+    assert alone > 0.9 and beside == 0.0
+
+
+def test_a_plan_becomes_the_scenario_that_it_says(scenario: Path) -> None:
+    target = Target(load(scenario), None)
+    plan = Plan(
+        delay=0.05,
+        slow=(0.5, 2.0, 0.25),
+        loss=0.001,
+        reorder=(0.01, 0.005),
+        joining=(
+            Joining("on-off", flows=2, rate=0.4, size=200, way=0.03, on=0.1, off=0.3, like=2),
+        ),
+    )
+    document = target.change(plan, {"kind": "codel"}).of(target.base).document
+    link = document["dumbbell"]
+    assert link["delay"] == "50ms" and link["loss"] == 0.001
+    assert link["rate"] == {"steps": [["0s", "5Mbit"], ["1.5s", "2.5Mbit"]], "period": "2s"}
+    entry = document["traffic"][2]
+    assert entry["rate"] == "1Mbit"  # 0.4 of 5 Mbit/s, of two flows
+    assert (entry["on"], entry["off"], entry["times"]) == ("100ms", "300ms", "fixed")
+    assert entry["q"] == 1 and entry["dscp"] == "EF"
+    assert document["link"][0]["delay"] == "30ms"
+    assert plan.load == pytest.approx(0.1)
+
+
+def test_every_point_is_a_scenario_within_the_bounds(scenario: Path) -> None:
+    target = Target(load(scenario), None)
+    space = Space(bounds.Bounds(load="0.5"), len(target.traffic), target.duration_s)
+    rng = np.random.default_rng(1)
+    kinds = set()
+    for _ in range(60):
+        plan = space.plan(rng.random(len(space.names)).tolist())
+        target.change(plan, None).of(target.base).effective()
+        assert plan.load <= 0.5 + 1e-9
+        kinds |= {each.kind for each in plan.joining}
+    assert kinds == {"bulk", "files", "cbr", "poisson", "on-off"}
+
+
+def test_a_search_is_the_same_again_and_takes_its_runs_from_the_folder(
+    scenario: Path, tmp_path: Path
+) -> None:
+    target = Target(load(scenario), None)
+    space = Space(bounds.Bounds(), len(target.traffic), target.duration_s)
+    found = []
+    for jobs in (1, 2):
+        with Trials(target, "starvation", tmp_path / "runs", queue="codel", jobs=jobs) as trials:
+            found.append(search(trials, space, seconds=100, seed=3, most=160))
+    assert found[0].course == found[1].course
+    assert {cell: each.number for cell, each in found[0].cells.items()} == {
+        cell: each.number for cell, each in found[1].cells.items()
+    }
+    lines = (tmp_path / "runs" / "journal").read_text().count("\n")
+    assert 100 < lines <= 160
+
+
+def test_breeding_finds_more_than_chance_with_equal_runs(scenario: Path, tmp_path: Path) -> None:
+    target = Target(load(scenario), None)
+    space = Space(bounds.Bounds(), len(target.traffic), target.duration_s)
+    worst: dict[str, float] = {}
+    guides: tuple[Guide, ...] = ("archive", "random")
+    for guide in guides:
+        with Trials(target, "p99", tmp_path / guide, queue="codel") as trials:
+            found = search(trials, space, seconds=100, seed=1, most=640, guide=guide)
+        worst[guide] = max(each.harm.mean for each in found.best.values() if each.price <= 2)
+    assert worst["archive"] > 1.2 * worst["random"], worst
+
+
+def test_a_find_is_made_small(scenario: Path, tmp_path: Path) -> None:
+    large = Plan(
+        delay=0.0123,
+        joining=(
+            Joining("poisson", flows=7, start=0.37, rate=1.913, size=777, way=0.0123),
+            Joining("files", flows=2, start=1.23, file=3210.0, pause=2.34),
+        ),
+    )
+    target = Target(load(scenario), None)
+    with Trials(target, "starvation", tmp_path / "runs", queue=FIFO) as trials:
+        small = minimise(trials, large, range(1, 4))
+    assert small.after.mean - small.calm.mean >= KEEP * (small.before.mean - small.calm.mean) - 0.05
+    plan = small.plan
+    assert len(plan.joining) == 1 and plan.delay is None
+    [only] = plan.joining
+    assert (only.kind, only.flows, only.start, only.way) == ("cbr", 1, 0.0, None)
+    assert only.rate <= 1.913 and only.size == round_to(only.size, 2)
+
+
+def test_what_is_luck_or_one_stack_alone_is_not_confirmed() -> None:
+    judged = confirm._judged("seeds", [1.0, 0.9, 0.1, 0.1], 0.5)
+    assert judged.verdict == confirm.NOT
+    assert confirm._judged("seeds", [1.0, 0.9, 0.8, 0.1], 0.5).verdict == confirm.CONFIRMED
+    assert confirm._judged("seeds", [float("nan")] * 3, 0.5).verdict == confirm.NOT
+    no = confirm.Confirmation("Linux", confirm.IMPOSSIBLE, None, "it cannot")
+    assert confirm.verdict([judged, no]) == confirm.NOT
+    assert confirm.verdict([no]) == confirm.NOT
+    yes = replace(judged, verdict=confirm.CONFIRMED)
+    assert confirm.verdict([yes, no]) == confirm.CONFIRMED
+
+
+def test_the_kernels_own_discipline_is_taken_where_it_says_the_same(scenario: Path) -> None:
+    target = Target(load(scenario), None)
+    table, called = confirm.kernel_queue(target, {"kind": "codel", "limit": "50p"})
+    assert table["qdisc"] == "codel" and "limit 50" in table["options"]
+    assert called == "Linux' codel"
+    ours = {"kind": "pie", "max_burst": "10ms"}
+    assert confirm.kernel_queue(target, ours) == (ours, "forebay's pie")
+    assert confirm.kernel_queue(target, {"kind": "ncq"})[1] == "forebay's ncq"
+
+
+def test_the_command_saves_what_other_commands_take(scenario: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["attack", str(scenario), "--discipline", "fifo", "--minutes", "0.02", "--finds", "1"]
+    done = CliRunner().invoke(app, [*words, "--out", str(out), "--no-confirm"])
+    assert done.exit_code == 0, done.output
+    found = json.loads((out / "results.json").read_text())
+    [find] = found["finds"]
+    assert find["harm"] > found["calm"]
+    assert find["verdict"] == "not confirmed"  # Nobody looked.
+    saved = load(out / find["scenario"])
+    again = run(saved).summary
+    assert again["fingerprint"] == run(load(out / find["scenario"])).summary["fingerprint"]
+    told = stories.load(str(out / find["story"]))
+    assert len(told.step) == 5 and told.run.effective()["traffic"]
+    assert "At " in told.step[2].text
+    assert bounds.read(out / "bounds.toml") == bounds.Bounds()
+    assert "Bounds" in (out / "report.html").read_text()
+    twice = CliRunner().invoke(app, [*words, "--out", str(out), "--no-confirm", "--json"])
+    assert json.loads(twice.output)["finds"][0]["harm"] == find["harm"]
+
+
+def test_a_plugin_that_breaks_the_contract_is_the_find(scenario: Path, tmp_path: Path) -> None:
+    plugin = tmp_path / "loses.py"
+    plugin.write_text(
+        "import forebay\n\n\nclass Loses(forebay.Discipline):\n"
+        '    """Loses a packet when many wait."""\n\n'
+        "    def setup(self):\n        self.queue = forebay.Queue()\n\n"
+        "    def enqueue(self, packet, now):\n"
+        "        if len(self.queue) < 30:\n            self.queue.append(packet)\n\n"
+        "    def dequeue(self, now):\n"
+        "        return self.queue.popleft() if self.queue else None\n"
+    )
+    named = load(scenario).with_("plugins", [str(plugin)])
+    found = attack.attack(
+        named, tmp_path / "out", discipline="loses", seconds=0.5, finds=1, confirm=False
+    )
+    assert found.faults and "loses" in found.faults[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ('delay = "1ms..x"', "delay"),
+        ('delay = "3..5"', "times"),
+        ('loss = "0.1..2"', "at most 1"),
+        ('size = "5ms..9ms"', "sizes"),
+        ('load = "many"', "load"),
+        ("joining = 9", "joining"),
+        ('speed = "1"', "unknown field"),
+        ("controls = []", "controls"),
+    ],
+)
+def test_wrong_bounds(scenario: Path, tmp_path: Path, written: str, said: str) -> None:
+    path = tmp_path / "bounds.toml"
+    path.write_text(written)
+    done = CliRunner().invoke(app, ["attack", str(scenario), "--bounds", str(path)])
+    assert done.exit_code == 2 and said in done.output and "bounds.toml" in done.output
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--measure", "regret"], "--against"),
+        (["--measure", "unfairness"], "no traffic"),
+        (["--discipline", "nothing"], "nothing"),
+        (["--set", "dumbbell.rate={draw=['1Mbit','2Mbit'],every='1s'}"], "constant rate"),
+        (["--minutes", "0"], "--minutes"),
+        (["--control", "nothing"], "nothing"),
+    ],
+)
+def test_wrong_input(scenario: Path, tmp_path: Path, words: list[str], said: str) -> None:
+    out = str(tmp_path / "out")
+    done = CliRunner().invoke(app, ["attack", str(scenario), "--out", out, *words])
+    assert done.exit_code == 2 and said in done.output
+
+
+def test_bounds_can_fix_and_leave_out(scenario: Path, tmp_path: Path) -> None:
+    path = tmp_path / "bounds.toml"
+    path.write_text(
+        'delay = "30ms"\nloss = "none"\nslow = "none"\nreorder = "none"\nway = "none"\n'
+        'joining = 1\nkinds = ["cbr"]\nload = "0.2"\n[parameters]\n'
+        '"dumbbell.queue.limit" = "10p..20p"\n'
+    )
+    limits = bounds.read(path)
+    target = Target(load(scenario), None)
+    space = Space(limits, len(target.traffic), target.duration_s)
+    plan = space.plan([0.999] * len(space.names))
+    assert plan.delay == pytest.approx(0.03) and plan.loss is None and plan.slow is None
+    assert plan.joining[0].way is None and plan.load == pytest.approx(0.2)
+    assert plan.parameters == {"dumbbell.queue.limit": "20p"}
+    target.change(plan, {"kind": "fifo"}).of(target.base).effective()
+
+
+def test_a_find_of_a_scenario_that_reads_files_names_them_from_anywhere(
+    scenario: Path, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(
+        "import forebay\n\n\nclass Mine(forebay.Discipline):\n"
+        '    """First in, first out."""\n\n'
+        "    def setup(self):\n        self.queue = forebay.Queue()\n\n"
+        "    def enqueue(self, packet, now):\n        self.queue.append(packet)\n\n"
+        "    def dequeue(self, now):\n"
+        "        return self.queue.popleft() if self.queue else None\n"
+    )
+    found = attack.attack(
+        load(scenario).with_("plugins", ["mine.py"]),
+        tmp_path / "deep" / "out",
+        discipline="mine",
+        measure="p99",
+        seconds=0.3,
+        finds=1,
+        confirm=False,
+    )
+    path = tmp_path / "deep" / "out" / "finds" / f"{found.finds[0].name}.toml"
+    assert run(load(path)).summary["queues"]["bottleneck"]["kind"] == "mine"
+
+
+def test_a_target_needs_a_link_and_traffic(scenario: Path) -> None:
+    with pytest.raises(ScenarioError, match="no link"):
+        Target(load(scenario), "elsewhere")
