@@ -279,8 +279,8 @@ def main() -> None:
         kept = json.loads(content)
     done = {(row["attack"], row["guide"], row["seed"]) for row in kept["runs"]}
     for seed in seeds:
-        for known in KNOWN:
-            for guide in GUIDES:
+        for guide in GUIDES:
+            for known in reversed(KNOWN):
                 if (known.name, guide, seed) in done or options.only not in known.name:
                     continue
                 row = run(known, guide, seed, options.minutes)

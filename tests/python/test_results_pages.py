@@ -36,7 +36,8 @@ def test_every_picture_of_a_whole_page_is_kept() -> None:
     for name in TOOLS.TITLES:
         kept = TOOLS.kept(name)
         shown = re.findall(r"^!\[.*\]\((images/.*\.svg)\)$", "\n".join(kept["page"]), re.M)
-        assert shown and set(shown) == set(kept["figures"])
+        # Worst cases are tables alone.
+        assert (shown or name == "attack") and set(shown) == set(kept["figures"])
 
 
 def test_results_are_kept_and_whole_pages_written(

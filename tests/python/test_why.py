@@ -69,8 +69,9 @@ def test_a_step_of_the_rate(scenario: Path) -> None:
 
 def test_a_flow_that_does_not_react(scenario: Path) -> None:
     flood = {"name": "flood", "kind": "cbr", "rate": "10.5Mbit"}
-    how = {"at": "12s", "discipline": {"kind": "fifo", "limit": "100p"}, "of": "loss"}
-    assert cause(scenario, joined(scenario, flood), **how) == ("unresponsive", "flood")
+    queue = {"kind": "fifo", "limit": "100p"}
+    found = cause(scenario, joined(scenario, flood), "12s", of="loss", discipline=queue)
+    assert found == ("unresponsive", "flood")
 
 
 def test_a_parameter(scenario: Path) -> None:
@@ -102,10 +103,12 @@ def test_the_command(scenario: Path) -> None:
     words = ["why", str(scenario), "--at", "9.4s", "--discipline", "fifo"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
-    assert "Cause: download" in done.output and "Under another discipline" in done.output
+    # A FIFO for 1000 packets holds 1.2 s, which the downloads fill.
+    assert "Cause: room for 1000p" in done.output and "Also: download" in done.output
+    assert "Under another discipline" in done.output
     told = json.loads(CliRunner().invoke(app, [*words, "--json"]).output)
-    assert told["cause"]["name"] == "download" and told["cause"]["shown"]
-    assert {each["name"] for each in told["tried"]} == {"download", "call"}
+    assert told["cause"]["name"] == "limit" and told["cause"]["shown"]
+    assert {each["name"] for each in told["tried"]} == {"download", "call", "limit"}
 
 
 @pytest.mark.parametrize(

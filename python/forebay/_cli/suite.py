@@ -50,7 +50,9 @@ def command(
     """Run a published set of tests on disciplines or controls.
 
     rfc7928 tests queue disciplines; l4s checks them against RFC 9331 and 9332; attack runs worst
-    cases (docs/attack.md). rfc9743 tests congestion controls against each other; bbr checks one. docs/suite-NAME.md explains the others. Every run is kept: after a stop the same command continues.
+    cases (docs/attack.md). rfc9743 tests congestion controls against each other; bbr checks one.
+    docs/suite-NAME.md explains the others. Every run is kept: after a stop the same command
+    continues.
 
     Examples:
         forebay suite l4s --disciplines dualpi2,fq-codel --quick

@@ -15,7 +15,7 @@ from pydantic import Field, PrivateAttr
 
 from forebay import _disk, _engine, _written, stats
 from forebay._engine import ScenarioError
-from forebay._report.page import Cell, Md, Page, Row, Section, Table, Text
+from forebay._report.page import Cell, Md, Page, Row, Section, Table, Text, anchor
 from forebay._runs import Change
 from forebay._runs.folder import claim
 from forebay._scenario import Scenario, with_plugins
@@ -185,7 +185,7 @@ def _write(
         f"`{command}`, forebay {_engine.version}: {len(judged)} cases, {runs} runs, {count} of "
         f"each discipline in each case, {spent:.0f} s of processor time."
     )
-    worst = Section("The worst known network of each", [_own(judged)])
+    worst = Section("The worst known network of each", [_own(judged, labels)])
     every = Section("Every case under every discipline", [Text(_READING), _every(judged, labels)])
     parts = [_case(each) for each in judged]
     kept = "Every run is kept in the journal of its case’s folder."
@@ -221,23 +221,40 @@ def _shown(case: Case, found: Interval | None) -> str:
     return words.interval(case.of, found)
 
 
-def _own(judged: Sequence[Judged]) -> Table:
+def _own(judged: Sequence[Judged], labels: Sequence[str]) -> Table:
+    """Of each discipline and measure the case in which it does worst, and what does best there."""
     rows: list[Row] = []
-    for each in judged:
-        case = each.case
-        if case.found in each.harms:
+    for measure in dict.fromkeys(each.case.measure for each in judged):
+        some = [each for each in judged if each.case.measure == measure]
+        for label in labels:
+            known = [(each, found) for each in some if (found := each.harms[label]) is not None]
+            if not known:
+                continue
+            each, found = max(known, key=lambda pair: pair[1].mean)
+            other, then = _best(each)
             rows.append(
                 [
-                    case.found,
-                    case.title,
-                    case.of.title,
-                    _shown(case, each.harms[case.found]),
-                    case.change,
-                    _shown(case, each.better),
+                    label,
+                    Md(f"[{each.case.name}](#{anchor(_heading(each.case))})"),
+                    each.case.title,
+                    each.case.of.title,
+                    _shown(each.case, found),
+                    "" if other == label else other,
+                    "" if other == label else _shown(each.case, then),
                 ]
             )
-    columns = ["discipline", "worst case", "harm", "how much", "what to change", "then"]
-    return Table(columns, rows, "Worst cases", words=3)
+    columns = ["discipline", "case", "what it is", "harm", "how much", "what does better", "then"]
+    return Table(columns, rows, "Worst cases", words=4)
+
+
+def _best(judged: Judged) -> tuple[str, Interval | None]:
+    """What does best in a case: what it names, unless another discipline does better."""
+    named = str(judged.case.better.get("kind"))
+    best, least = named, judged.better
+    for label, found in judged.harms.items():
+        if found is not None and (least is None or found.mean < least.mean - 1e-9):
+            best, least = label, found
+    return best, least
 
 
 def _every(judged: Sequence[Judged], labels: Sequence[str]) -> Table:
@@ -251,6 +268,10 @@ def _every(judged: Sequence[Judged], labels: Sequence[str]) -> Table:
     return Table(["case", *labels], rows, "Every case")
 
 
+def _heading(case: Case) -> str:
+    return f"{case.name}: {case.title}"
+
+
 def _case(each: Judged) -> Section:
     case = each.case
     confirmed = f"Confirmed: {', '.join(case.confirmed)}." if case.confirmed else "Not confirmed."
@@ -258,4 +279,4 @@ def _case(each: Judged) -> Section:
         f"{case.about} {confirmed} Under {case.found}: {_shown(case, each.harms.get(case.found))}."
     )
     better = Cell(f"{case.change} Then: {_shown(case, each.better)}.")
-    return Section(f"{case.name}: {case.title}", [Text(text), Text(str(better))])
+    return Section(_heading(case), [Text(text), Text(str(better))])

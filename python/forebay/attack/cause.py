@@ -7,7 +7,8 @@
    queue that is not at its default. The random streams of all others stay the same.
 3. A cause is *shown* if at least half of the rise (or level) goes with it. If several are, the
    answer is what is least usual: a change of the network, then what began with the rise, then a
-   parameter, then traffic that does not react to congestion, then transfers.
+   parameter, then traffic that does not react to congestion, then more room in the queue than
+   `ROOM_S`, then transfers.
 4. Other disciplines are put on the link, to tell what would have prevented it.
 
 A rise is judged against the seconds before it in the same rerun. So a download that always fills a
@@ -38,6 +39,8 @@ _WINDOW_S = 0.1
 """Half of the time around the instant that is looked at, in seconds."""
 _BEFORE_S = 5.0
 """Time before a rise with which it is compared, in seconds."""
+_LEAD_S = 2.0
+"""Time before a rise from which steps and changes may be its cause, in seconds."""
 _RISES = 0.5
 """Share of what is seen that must have come since, to be a rise."""
 _POINTS = 2000
@@ -45,8 +48,13 @@ _POINTS = 2000
 OTHERS = ("fifo", "codel", "fq-codel", "cake")
 """Disciplines that may have prevented it."""
 
-Kind = Literal["change", "step", "begun", "parameter", "unresponsive", "traffic"]
-_ORDER: Sequence[Kind] = ("change", "step", "begun", "parameter", "unresponsive", "traffic")
+ROOM_S = 0.1
+"""Room of a queue beyond which its size is tried as a cause, in seconds of the link's rate: a long
+round trip's worth (C. Villamizar, C. Song, ACM CCR 24(5), 1994)."""
+Kind = Literal["change", "step", "begun", "parameter", "unresponsive", "room", "traffic"]
+_ORDER: Sequence[Kind] = (
+    *("change", "step", "begun", "parameter", "unresponsive", "room", "traffic"),
+)
 """What is least usual first."""
 
 
@@ -87,7 +95,7 @@ class Answer:
     Example:
         >>> answer = attack.why(scenario, at="10s", discipline="fifo")
         >>> answer.cause.without.name
-        'downloads'
+        'limit'
     """
 
     link: str
@@ -179,7 +187,8 @@ def why(
         raise ScenarioError(
             f"--at {at}: {what} in {name} then; the queue is asked about, not the way"
         )
-    candidates = list(_candidates(base, name, look.began_s, at_s))
+    since_s = max(0.0, look.began_s - _LEAD_S) if look.rise else 0.0
+    candidates = list(_candidates(base, name, since_s, look.began_s, at_s))
     swaps = [(kind, base.with_queue(kind, name)) for kind in OTHERS if kind != look.kind]
     runs = [each.scenario for each in candidates] + [each for _, each in swaps]
     refused = [_refusal(each) for each in runs]
@@ -312,21 +321,23 @@ class _Look:
         return float(calm["time_s"][-1]) if calm.height else 0.0
 
 
-def _candidates(base: Scenario, link: str, began_s: float, at_s: float) -> Sequence[Without]:
+def _candidates(
+    base: Scenario, link: str, since_s: float, began_s: float, at_s: float
+) -> Sequence[Without]:
     """Everything that may be the cause, with the scenario without it."""
     return [
-        *_changes(base, at_s),
-        *_courses(base, at_s),
+        *_changes(base, since_s, at_s),
+        *_courses(base, since_s, at_s),
         *_parameters(base, link),
         *_traffic(base, link, began_s, at_s),
     ]
 
 
-def _changes(base: Scenario, at_s: float) -> list[Without]:
+def _changes(base: Scenario, since_s: float, at_s: float) -> list[Without]:
     every = base.document.get("change") or []
     found = []
     for number, each in enumerate(every):
-        if nanoseconds(each["at"]) / 1e9 > at_s:
+        if not since_s <= nanoseconds(each["at"]) / 1e9 <= at_s:
             continue
         rest = every[:number] + every[number + 1 :]
         what = next((f"{key} {each[key]}" for key in ("set", "join", "leave") if key in each), "")
@@ -341,7 +352,7 @@ def _changes(base: Scenario, at_s: float) -> list[Without]:
     return found
 
 
-def _courses(base: Scenario, at_s: float) -> list[Without]:
+def _courses(base: Scenario, since_s: float, at_s: float) -> list[Without]:
     """Steps of links' courses before the instant: without them, the value before lasts."""
     found = []
     effective = base.effective()
@@ -361,7 +372,7 @@ def _courses(base: Scenario, at_s: float) -> list[Without]:
                 continue
             steps = _expanded(written["steps"], written.get("period"), at_s)
             past = [step for step in steps if nanoseconds(step[0]) / 1e9 <= at_s]
-            if len(past) < 2:
+            if len(past) < 2 or nanoseconds(past[-1][0]) / 1e9 < since_s:
                 continue
             kept = past[:-1]
             changed = base.with_(path, {"steps": kept} if len(kept) > 1 else kept[0][1])
@@ -398,12 +409,31 @@ def _parameters(base: Scenario, link: str) -> list[Without]:
         queue = {key: value for key, value in written.items() if key != name}
         what = f"{name} = {written[name]} ({usual[name]} by default)"
         found.append(Without(what, "parameter", name, base.with_queue(queue, link)))
-    if len(found) > 1:
-        names = ", ".join(each.name for each in found)
+    limit = quantity(effective.get("limit"))
+    rate = _fastest(base, link)
+    if limit is not None and limit.base_unit == "p" and rate:
+        fewer = max(2, round(ROOM_S * rate / 12_000))
+        if fewer < limit.value:
+            what = f"room for {effective['limit']}; with {fewer}p, {1e3 * ROOM_S:g} ms of the link"
+            changed = base.with_queue({**written, "limit": f"{fewer}p"}, link)
+            found.append(Without(what, "room", "limit", changed))
+    if sum(each.kind == "parameter" for each in found) > 1:
+        names = ", ".join(each.name for each in found if each.kind == "parameter")
         queue = {key: each for key, each in written.items() if key not in names.split(", ")}
         what = f"{names}, all at their defaults"
         found.append(Without(what, "parameter", "all parameters", base.with_queue(queue, link)))
     return found
+
+
+def _fastest(base: Scenario, link: str) -> float:
+    """The highest rate of a link in bit/s; 0 if it is not known."""
+    place = resolved_link(base, link)
+    if place["rate_bps"] is not None:
+        return float(place["rate_bps"])
+    course = lookup(base.effective(), f"{place['path']}.rate")
+    steps = course.get("steps", []) if isinstance(course, dict) else []
+    rates = [quantity(step[1]) for step in steps]
+    return max((rate.value for rate in rates if rate is not None), default=0.0)
 
 
 def _traffic(base: Scenario, link: str, began_s: float, at_s: float) -> list[Without]:
@@ -428,7 +458,7 @@ def _traffic(base: Scenario, link: str, began_s: float, at_s: float) -> list[Wit
             if whole["kind"] in DATAGRAMS and _heavy(base, whole, link)
             else "traffic"
         )
-        if began_s - 1.0 <= begins <= at_s and begins > 0.5:
+        if began_s - _LEAD_S / 2 <= begins <= at_s and begins > 0.5:
             kind = "begun"
         flows = f"{entry['flows']} flows" if entry["flows"] > 1 else "one flow"
         what = f"{entry['name']} ({whole['kind']}, {flows}, from {time(begins)})"
