@@ -23,6 +23,8 @@ _ALIKE = 0.01
 """Rates within this share of each other are one."""
 _COMMON = 0.08
 """Least share of the stretches that a mode has."""
+_AGREE = 0.3
+"""Share of stretches of a length that agree, unless clocks and timers blur what they say."""
 _STEADY = 0.03
 """Spread of the rates of long stretches, 10th to 90th percentile over median, without others."""
 
@@ -180,9 +182,9 @@ class _Stretches:
         modes = self._modes_of_pairs() if fair else self._modes()
         if not modes:
             return None, top, False, "no rate is common to many stretches of packets"
-        # The highest, by the length at which it is most common.
-        highest = max(each[0] for each in modes)
-        best = max((each for each in modes if each[0] > 0.985 * highest), key=lambda each: each[2])
+        # The shortest stretches that agree: the longer one is, the more of others' is in it.
+        common = max(modes, key=lambda each: each[2])
+        best = next((each for each in modes if each[2] >= _AGREE), common)
         steady = abs(best[0] / top - 1) < _STEADY and spread < 2 * _STEADY
         low, high = best[0] * (1 - best[1]), best[0] * (1 + best[1])
         return Between(best[0], low, high), top, steady, ""
