@@ -253,6 +253,16 @@ def test_round_trips_alone_tell_the_round_trip(tmp_path: Path) -> None:
     assert "nothing loaded" in found.estimates["rate"].why
 
 
+def test_loads_of_both_directions_tell_no_queue(tmp_path: Path) -> None:
+    down = {"TCP download BE": [None] * 20 + [30.0] * 40}
+    both = FLENT | {"results": FLENT["results"] | down}
+    found = fit.fit([put(tmp_path / "a.json", both)], tmp_path / "out")
+    assert found.measurement.two_way and "download" in found.measurement.source
+    rate = found.estimates["rate"]
+    assert rate.value is None and rate.low == pytest.approx(30e6 * 1500 / 1448, rel=0.03)
+    assert found.discipline.kind is None and "both directions" in found.discipline.why
+
+
 HEAD = bytes.fromhex("4d3cb2a1020004000000000000000000780000006500")
 BROKEN: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "is empty"),

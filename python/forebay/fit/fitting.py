@@ -88,7 +88,7 @@ def fitted(
     """Find the link behind what was read; only the runs are written."""
     progress("reading off", 0.02)
     direct = read_off(seen)
-    if direct.rtt is None or direct.most <= 0:
+    if direct.rtt is None or direct.most <= 0 or seen.two_way:
         return _partly(seen, direct, folder)
     rate = direct.rate.value if direct.rate is not None else direct.most
     part = _until(seen, _horizon(seen, rate, direct.rtt.value))
@@ -138,16 +138,18 @@ def _again(route: Route, queue: Mapping[str, Any], load: Load, how: How) -> Meas
 
 
 def _partly(seen: Measurement, direct: Direct, folder: Path) -> Fitted:
-    """What probes tell without a load, or a load without probes."""
-    what = (
-        "nothing loaded the link; transfer" if direct.most <= 0 else "no delay was measured; ping"
-    )
-    why = f"{what} at the same time, as forebay fit --measure says"
+    """What probes tell without a load, a load without probes, or loads of both directions."""
+    what = "nothing loaded the link; transfer at the same time"
+    if seen.two_way:
+        what = "both directions were loaded, so that each delay may be of either queue; load one"
+    elif direct.most > 0:
+        what = "no delay was measured; ping at the same time"
+    why = f"{what}, as forebay fit --measure says"
     units = {"rate": "bit/s", "rtt": "s", "buffer": "B", "loss": "", "cross": "bit/s"}
     found = {name: Estimate(name, unit, None, why=why) for name, unit in units.items()}
     if direct.rtt is not None:
         found["rtt"] = _rtt(seen, direct, 0.0)
-    elif direct.rate is not None:
+    if direct.rate is not None:
         # Whether it filled the link, only delays tell.
         found["rate"] = Estimate("rate", "bit/s", None, low=direct.rate.low, why=why)
     _disk.make_folder(folder, follow=True)
@@ -291,6 +293,9 @@ def _discipline(seen: Measurement, direct: Direct, judged: Sequence[Judged]) -> 
         kind, why = None, f"no delay under load was measured; {saturate}"
     elif _shallow(seen, direct):
         kind, why = None, "so few packets fit into the buffer that every discipline is like another"
+    elif seen.marks:
+        kind = None
+        why = "packets were marked (ECN), which candidates do not do; measure with ECN off"
     elif first.misfit > _ALIEN:
         kind = None
         why = (

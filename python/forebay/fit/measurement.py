@@ -106,6 +106,8 @@ class Measurement:
     """Congestion marks that were echoed."""
     congestion: str = "cubic"
     """Congestion control of the senders, as far as it is known."""
+    two_way: bool = False
+    """Whether the other direction was loaded, too."""
     source: str = ""
     """The direction in words."""
     said: dict[str, str] = field(default_factory=dict)

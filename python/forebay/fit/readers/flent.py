@@ -53,6 +53,7 @@ def part_of(document: dict[str, Any], name: str) -> Part:
     way = max(sums, key=lambda each: sums[each])
     found.streams = loads[way]
     if min(sums.values()) > 0:
+        found.two_way = True
         found.notes.append(
             f"both directions were loaded, and pings waited in both; the {way} is fitted"
         )

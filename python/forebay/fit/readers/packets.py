@@ -112,6 +112,7 @@ def measurement_of(
     chosen = [each for each in chosen if each.bytes >= _LEAST_SHARE * total[ends]]
     others = sum(bytes_ for pair, bytes_ in total.items() if pair != ends)
     notes = []
+    two_way = total.get((ends[1], ends[0]), 0) > 0.1 * total[ends]
     if others > 0.2 * total[ends]:
         notes.append("there was much traffic in the other direction or to other hosts, too")
     at_sender = _is_sender(packets, time, chosen)
@@ -140,6 +141,7 @@ def measurement_of(
         arrivals(all_arrivals),
         losses(all_losses),
         marks=marks,
+        two_way=two_way,
         source=f"{source} to {destination}",
         notes=tuple(notes),
     )

@@ -51,6 +51,7 @@ class Part:
     segment: int = 1448
     """Bytes of payload of a full segment."""
     congestion: str = "cubic"
+    two_way: bool = False
     source: str = ""
     said: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -107,6 +108,7 @@ def joined(parts: Sequence[Part]) -> Measurement:
         losses(all_losses),
         exact_losses=False,
         congestion=congestion,
+        two_way=any(part.two_way for part in parts),
         source=next((part.source for part in parts if part.source), ""),
         said={key: value for part in parts for key, value in part.said.items()},
         notes=tuple(note for part in parts for note in part.notes),
