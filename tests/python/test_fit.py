@@ -148,6 +148,14 @@ def test_others_traffic_is_not_taken_for_a_slower_link(tmp_path: Path) -> None:
     assert not direct.steady
 
 
+def test_a_rate_that_changes_is_not_taken_for_one(tmp_path: Path) -> None:
+    whole = loaded({"kind": "fifo", "limit": "60p"})
+    whole["link"][0]["rate"] = {"steps": [["0s", "5Mbit"], ["7s", "2Mbit"]]}
+    direct = read_off(fit.read([captured(tmp_path, whole)]))
+    assert direct.rate is None and "changes" in direct.why
+    assert "from 2 to 5 Mbit/s" in direct.why
+
+
 def test_a_load_that_does_not_fill_the_link_tells_no_rate(tmp_path: Path) -> None:
     whole = loaded({"kind": "fifo", "limit": "60p"})
     whole["tcp"] |= {"receive_window": "1.5KB"}

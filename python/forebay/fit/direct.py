@@ -23,6 +23,8 @@ _ALIKE = 0.01
 """Rates within this share of each other are one."""
 _COMMON = 0.08
 """Least share of the stretches that a mode has."""
+_PARTS, _CHANGED = 8, 1.15
+"""Parts of a measurement whose rates are compared, and the ratio from which they differ."""
 _AGREE = 0.3
 """Share of stretches of a length that agree, unless clocks and timers blur what they say."""
 _STEADY = 0.03
@@ -147,6 +149,10 @@ class _Stretches:
 
     def rates(self, packets: int) -> Numbers:
         """Rates in bit/s of all stretches of about so many full packets."""
+        return self._timed(packets)[1]
+
+    def _timed(self, packets: int) -> tuple[Numbers, Numbers]:
+        """When such stretches begin in s, and their rates in bit/s."""
         size = max((each.size for each in self.measured.flows), default=1500)
         wanted = packets * size
         first = np.arange(len(self.time))
@@ -156,8 +162,7 @@ class _Stretches:
         took = self.time[last] - self.time[first]
         fine = took > 0
         bits = 8 * (self.bytes[last] - self.bytes[first])
-        found: Numbers = bits[fine] / took[fine]
-        return found
+        return self.time[first][fine], bits[fine] / took[fine]
 
     def capacity(self) -> tuple[Between | None, float, bool, str]:
         """The capacity, the highest rate of many packets, whether it was steady, why unknown."""
@@ -185,6 +190,12 @@ class _Stretches:
         # The shortest stretches that agree: the longer one is, the more of others' is in it.
         common = max(modes, key=lambda each: each[2])
         best = next((each for each in modes if each[2] >= _AGREE), common)
+        if not fair and (span := self._course(best[0])) is not None:
+            why = (
+                f"it changes while the load lasts, from {span[0] / 1e6:.3g} to "
+                f"{span[1] / 1e6:.3g} Mbit/s"
+            )
+            return None, top, False, why
         steady = abs(best[0] / top - 1) < _STEADY and spread < 2 * _STEADY
         low, high = best[0] * (1 - best[1]), best[0] * (1 + best[1])
         return Between(best[0], low, high), top, steady, ""
@@ -205,6 +216,27 @@ class _Stretches:
             if mode is not None:
                 found.append((mode[0], max(0.003, mode[1]), mode[2]))
         return found
+
+    def _course(self, rate: float) -> tuple[float, float] | None:
+        """The least and the largest rate, if it is one for a while and another later.
+
+        Others' traffic leaves the rate of short stretches as it is, in which there is none of it.
+        """
+        for packets in _STRETCHES[:4]:
+            begin, rates = self._timed(packets)
+            if len(rates) < FEW * _PARTS:
+                return None
+            part = ((begin - begin[0]) / (begin[-1] - begin[0] + 1e-9) * _PARTS).astype(int)
+            found = []
+            for number in range(_PARTS):
+                own = rates[part == number]
+                mode = _highest_mode(own) if len(own) >= FEW else None
+                if mode is not None and mode[2] >= _AGREE:
+                    found.append(mode[0])
+            if len(found) >= _PARTS - 2:
+                low, high = min(found), max(found)
+                return (low, high) if high > _CHANGED * low and low < 0.95 * rate else None
+        return None
 
     def _modes_of_pairs(self) -> list[tuple[float, float, float]]:
         """As `_modes` where flows have queues of their own, so that only each one's order is known.

@@ -35,6 +35,8 @@ _LOSSES = 60
 """Lost packets that are enough to see a discipline by."""
 _LEAST_S = 6.0
 """Seconds of load that a candidate's run has at least, or 40 round trips if those are shorter."""
+_SHARED = ("fifo", "codel", "pie", "red")
+"""Disciplines in which all flows share a queue."""
 _COMPARED = ("fifo", "codel", "pie", "fq-codel", "cake")
 """What the scenario compares with what was found."""
 _SHALLOW = 12
@@ -335,6 +337,12 @@ def _estimates(
     if direct.rate is None:
         why = f"{direct.why}; load the link with four transfers (forebay fit --measure)"
         found["rate"] = Estimate("rate", "bit/s", None, low=direct.most, why=why)
+    elif len(seen.flows) == 1 and discipline.kind not in _SHARED:
+        why = (
+            "in a queue for each flow, another's transfer beside a single one looks like a slower "
+            "link; load the link with four transfers (forebay fit --measure)"
+        )
+        found["rate"] = Estimate("rate", "bit/s", None, low=direct.rate.low, why=why)
     else:
         found["rate"] = Estimate(
             "rate", "bit/s", direct.rate.value, direct.rate.low, direct.rate.high

@@ -74,22 +74,16 @@ class Route:
     """Mean rate of others' traffic, in bit/s."""
     loss: float = 0.0
     """Share of packets lost on the wire."""
-    course: tuple[tuple[float, float], ...] = ()
-    """Times in s and the rates from then on in bit/s, if the rate is not constant."""
 
 
 def document(path: Route, load: Load, seed: int = 1) -> dict[str, Any]:
     """The scenario of a load on a path, without captures."""
     half = _time(max(1e-9, path.rtt / 2))
-    rate: Any = _speed(path.rate)
-    if path.course:
-        steps = [[_time(at), _speed(each)] for at, each in path.course]
-        rate = {"steps": steps}
     link: dict[str, Any] = {
         "name": UPLINK,
         "from": "sender",
         "to": "receiver",
-        "rate": rate,
+        "rate": _speed(path.rate),
         "delay": half,
         "queue": dict(path.queue),
         "reverse": {"rate": "10Gbit", "delay": half},
