@@ -337,6 +337,12 @@ def _estimates(
     if direct.rate is None:
         why = f"{direct.why}; load the link with four transfers (forebay fit --measure)"
         found["rate"] = Estimate("rate", "bit/s", None, low=direct.most, why=why)
+    elif seen.vantage == "summary":
+        why = (
+            "a report does not tell what others sent meanwhile; if that was nothing, this is the "
+            "rate; a capture tells (forebay fit --measure)"
+        )
+        found["rate"] = Estimate("rate", "bit/s", None, low=direct.rate.low, why=why)
     elif len(seen.flows) == 1 and discipline.kind not in _SHARED:
         why = (
             "in a queue for each flow, another's transfer beside a single one looks like a slower "
@@ -350,7 +356,10 @@ def _estimates(
     found["rtt"] = _rtt(seen, direct, usual)
     found["buffer"] = _buffer(seen, direct, discipline, judged, rate, again, held)
     cross = direct.cross
-    if cross is None:
+    if seen.vantage == "summary":
+        why = "a report does not tell; a capture does"
+        found["cross"] = Estimate("cross", "bit/s", None, why=why)
+    elif cross is None:
         why = "the load did not keep the link busy"
         found["cross"] = Estimate("cross", "bit/s", None, why=why)
     else:

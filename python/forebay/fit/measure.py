@@ -17,7 +17,7 @@ sleep 1; sudo kill %1
 forebay fit link.pcap
 
 # For the downlink, record in the same way and add -R to iperf3.
-# Without tcpdump, the reports tell less; the rate and the round trip, seldom the discipline:
+# Without tcpdump, the reports tell less: the round trip, and what the rate is at least:
 #     forebay fit ping.txt iperf3.json
 # For slow links far away (round trips above 200 ms), load for 100 round trips: -t 60.
 # If the computer splits large packets on its network card, that is no harm at the sender.
