@@ -291,8 +291,12 @@ def _discipline(seen: Measurement, direct: Direct, judged: Sequence[Judged]) -> 
     why = ""
     if direct.busy < 0.1:
         kind, why = None, f"packets hardly ever waited; {saturate}"
-    elif seen.vantage == "summary" and not seen.trips.probes.any():
-        kind, why = None, f"no delay under load was measured; {saturate}"
+    elif seen.vantage == "summary":
+        kind = None
+        why = (
+            "a report does not say when packets were lost; the likeliest is "
+            f"{NAMES[first.candidate.kind]}, a capture decides (forebay fit --measure)"
+        )
     elif _shallow(seen, direct):
         kind, why = None, "so few packets fit into the buffer that every discipline is like another"
     elif seen.marks:
