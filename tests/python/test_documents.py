@@ -207,20 +207,23 @@ LONG = {
 
 
 def test_python_on_pages_is_typed(tmp_path: Path) -> None:
-    """The blocks of a page are one module, in the lines that they have there."""
+    """The blocks of a page are one module, in the lines that they have there.
+
+    A block that becomes a file, or is not run with the others, is one of its own.
+    """
     for page in PAGES:
         text = (ROOT / page).read_text("utf-8")
-        lines = [""] * (text.count("\n") + 1)
+        name = re.sub(r"\W", "_", page.removesuffix(".md"))
+        modules: dict[str, list[str]] = {}
         for block in blocks(text):
             if block.language == "python":
+                marks = dict(block.marks)
+                alone = f"{name}_{block.line}.py" if "skip" in marks else f"{name}.py"
+                lines = modules.setdefault(marks.get("file", alone), [""] * text.count("\n"))
                 code = block.code.splitlines()
                 lines[block.line : block.line + len(code)] = code
-                for name in (words for mark, words in block.marks if mark == "file"):
-                    (tmp_path / name).write_text(block.code, "utf-8")
-                    lines[block.line : block.line + len(code)] = [""] * len(code)
-        if any(lines):
-            module = re.sub(r"\W", "_", page.removesuffix(".md"))
-            (tmp_path / f"{module}.py").write_text("\n".join(lines) + "\n", "utf-8")
+        for module, lines in modules.items():
+            (tmp_path / module).write_text("\n".join(lines) + "\n", "utf-8")
     names = sorted(path.name for path in tmp_path.glob("*.py"))
     assert len(names) > 8
     words = ["--config-file=", "--check-untyped-defs", "--allow-redefinition"]
