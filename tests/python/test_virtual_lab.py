@@ -100,6 +100,35 @@ def test_equal_seeds_give_equal_results_and_captures(guest_gate: Path, tmp_path:
     assert summary["classes"]["files"]["completed"] > 0
 
 
+def test_the_command_runs_a_lab_in_linux_6_12(guest_gate: Path, tmp_path: Path) -> None:
+    if kernel.find(version="6.12") is None:
+        pytest.skip("no Linux 6.12; make virtual-linux KERNEL=6.12")
+    file = tmp_path / "scenario.json"
+    # Two transfers alone: what differs between the kernels decides, not what arrives when.
+    bulk = [{"kind": "bulk", "flows": 2, "start": ["0s", "500ms"]}]
+    scenario = Scenario.of(SCENARIO).with_("traffic", bulk).with_("duration", "12s")
+    file.write_text(scenario.text, encoding="utf-8")
+    words = ["lab", str(file), "--virtual", "--gate", str(guest_gate), "--json", "--kernel"]
+    new, again, old = (CliRunner().invoke(app, [*words, each]) for each in ("6.12", "6.12", "6.1"))
+    assert (new.exit_code, old.exit_code) == (0, 0), new.output + old.output
+    assert new.stdout == again.stdout != old.stdout
+    linux = json.loads(new.stdout)
+    model = run(scenario.with_("tcp.preset", "linux-6.12")).summary
+    for section, key, near in (
+        ("links", "utilization", 0.02),
+        ("queues", "mean_packets", 0.15),
+    ):
+        found, wanted = (each[section]["bottleneck"][key] for each in (linux, model))
+        assert found == pytest.approx(wanted, rel=near), key
+
+
+def test_the_program_of_the_gate_is_not_its_library(tmp_path: Path) -> None:
+    program = tmp_path / "forebay-gate"
+    program.touch()
+    with pytest.raises(LabError, match=r"forebay-gate: .* as a library, libforebay_gate.so"):
+        lab.virtual.run(Scenario.of(SCENARIO), gate=program)
+
+
 QUEUES = {
     "cp-aqm": {"kind": "cp-aqm", "threshold": "5p", "max_congestion": 1.2},
     "cq-aqm": {

@@ -177,7 +177,7 @@ def _transfers(entry: Mapping[str, Any], start: int, end: int) -> list[tuple[int
     if entry["kind"] == "bulk":
         return [(start, 0)]
     interval, count = _ns(entry["interval"]), entry.get("count")
-    times = range(start + interval, end, interval)
+    times = range(start, end, interval)
     return [(at, size(entry["size"])) for at in times[:count]]
 
 

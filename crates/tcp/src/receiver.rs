@@ -100,6 +100,7 @@ impl Receiver {
             linux.is_some() || connection.accurate_ecn || connection.quick_acks > 0 || every_mark;
         let largest = connection.receive_window.largest();
         let buffer = linux.as_ref().map_or(largest, |linux| linux.window);
+        let is_6_1 = linux.as_ref().is_some_and(|linux| linux.buffer.is_some());
         Receiver {
             next,
             read: 1,
@@ -110,7 +111,7 @@ impl Receiver {
             delay: connection.delayed_ack_timeout,
             count: connection.delayed_ack_count,
             quick: connection.quick_acks,
-            is_6_1: linux.as_ref().is_some_and(|linux| linux.buffer.is_some()),
+            is_6_1,
             linux,
             plain: !special,
             reading: true,
@@ -120,7 +121,7 @@ impl Receiver {
             tells: Tells::by(connection),
             ect: if connection.ecn { congestion.always_ect() } else { Flags::NONE },
             accurate: (connection.accurate_ecn && !connection.handshake)
-                .then(|| Box::new(DataReceiver::new())),
+                .then(|| Box::new(DataReceiver::new(is_6_1))),
             every_mark,
             last_ack: next,
             fin: NO_FIN,

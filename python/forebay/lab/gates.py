@@ -32,6 +32,8 @@ def program(path: str | Path | None = None) -> Path:
 def library(path: str | Path | None = None) -> Path:
     """The gate as a library: `path`, or that of the source tree, or that beside the program."""
     found = _built(path, "libforebay_gate.so")
+    if path is not None and ".so" not in Path(path).suffixes:
+        raise LabError(f"{path}: a virtual lab needs the gate as a library, libforebay_gate.so")
     beside = shutil.which("forebay-gate")
     if found is None and beside is not None:
         found = Path(beside).with_name("libforebay_gate.so")

@@ -38,8 +38,11 @@ pub(crate) struct DataReceiver {
     news: bool,
     /// Marked packets since the last acknowledgment.
     marks: u8,
-    /// Whether the last packet was marked.
-    last_marked: bool,
+    /// How the last packet arrived.
+    last: Option<Ecn>,
+    /// Whether every change of the codepoint is told at once, and nothing else, as Linux does
+    /// (`tcp_ecn_received_counters`).
+    tells_changes: bool,
     syn_acks: u8,
     /// Whether the handshake is over (SYN-RCVD is left).
     pub(crate) open: bool,
@@ -54,8 +57,9 @@ impl DataReceiver {
     const WITH_DATA: u8 = 2;
     const WITHOUT_DATA: u8 = 3;
 
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(tells_changes: bool) -> Self {
         DataReceiver {
+            tells_changes,
             cep: FIRST_CEP,
             bytes: [FIRST_BYTES, 0, FIRST_BYTES],
             ..DataReceiver::default()
@@ -66,6 +70,7 @@ impl DataReceiver {
     /// first SYN-ACK has the option, and from the third on there are no flags (section 3.2.3.2.2).
     pub(crate) fn syn_ack(&mut self, came: Ecn) -> (Flags, Option<AccEcnOption>) {
         self.syn_acks = self.syn_acks.saturating_add(1);
+        self.last = Some(came);
         let ace = if self.syn_acks > 2 { 0 } else { handshake_ace(came) };
         let option = (self.syn_acks == 1).then(|| self.option(1, 3));
         (Flags::NONE.with_ace(ace), option)
@@ -85,11 +90,10 @@ impl DataReceiver {
 
     /// An acceptable packet with `len` bytes of payload arrived as `came`. `waits` says whether
     /// data, including its own, wait for their acknowledgment. Returns whether it must be
-    /// acknowledged at once (section 3.2.2.5.1).
+    /// acknowledged at once (section 3.2.2.5.1, or Linux's rule).
     pub(crate) fn on_packet(&mut self, came: Ecn, len: u32, waits: bool) -> bool {
         let marked = came == Ecn::Ce;
-        let before = std::mem::replace(&mut self.last_marked, marked);
-        let changed = marked && !before && len > 0;
+        let before = self.last.replace(came);
         self.cep += u64::from(marked);
         self.marks = self.marks.saturating_add(u8::from(marked));
         let place = match came {
@@ -103,6 +107,10 @@ impl DataReceiver {
             self.changed[place] = true;
             self.news = true;
         }
+        if self.tells_changes {
+            return len > 0 && before.is_some_and(|before| before != came);
+        }
+        let changed = marked && before != Some(Ecn::Ce) && len > 0;
         let most = if waits { Self::WITH_DATA } else { Self::WITHOUT_DATA };
         changed || (marked && self.marks >= most)
     }
@@ -146,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_first_mark_and_every_second_are_told_at_once() {
-        let mut receiver = DataReceiver::new();
+        let mut receiver = DataReceiver::new(false);
         let mut ack = Segment { flags: Flags::ACK, ..Segment::default() };
         assert!(!receiver.on_packet(Ecn::Ect1, 1000, true));
         assert!(receiver.on_packet(Ecn::Ce, 1000, true));
@@ -167,8 +175,18 @@ mod tests {
     }
 
     #[test]
+    fn linux_tells_every_change_at_once_and_no_second_mark() {
+        let mut receiver = DataReceiver::new(true);
+        let came = [Ecn::Ect1, Ecn::Ect1, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect1, Ecn::Ect1];
+        let at_once = came.map(|came| receiver.on_packet(came, 1000, true));
+        assert_eq!(at_once, [false, false, true, false, false, true, false]);
+        // Without payload nothing is.
+        assert!(!receiver.on_packet(Ecn::Ce, 0, false));
+    }
+
+    #[test]
     fn fields_are_those_that_ever_changed() {
-        let mut receiver = DataReceiver::new();
+        let mut receiver = DataReceiver::new(false);
         let mut options = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect0, Ecn::Ce, Ecn::Ect1].map(|came| {
             let mut ack = Segment::default();
             receiver.on_packet(came, 100, true);
@@ -177,7 +195,7 @@ mod tests {
         });
         assert_eq!(options, [None, Some((0, 1)), Some((0, 1)), Some((0, 2)), Some((1, 3))]);
         // If only marks are counted, the order of the counters has to be chosen.
-        let mut receiver = DataReceiver::new();
+        let mut receiver = DataReceiver::new(false);
         receiver.on_packet(Ecn::Ce, 100, true);
         let mut ack = Segment::default();
         receiver.complete(&mut ack);
@@ -187,7 +205,7 @@ mod tests {
 
     #[test]
     fn byte_counters_wrap_at_24_bits() {
-        let mut receiver = DataReceiver::new();
+        let mut receiver = DataReceiver::new(false);
         receiver.bytes[1] = DIVOPT - 10;
         receiver.on_packet(Ecn::Ce, 1000, true);
         assert_eq!(receiver.bytes, [1, 990, 1]);
@@ -195,7 +213,7 @@ mod tests {
 
     #[test]
     fn syn_acks_fall_back() {
-        let mut receiver = DataReceiver::new();
+        let mut receiver = DataReceiver::new(false);
         for (came, ace, has_option) in
             [(Ecn::Ect1, 0b011, true), (Ecn::Ce, 0b110, false), (Ecn::NotEct, 0b000, false)]
         {
@@ -216,7 +234,7 @@ mod tests {
             (Ecn::Ect1, 0b101, true),
         ] {
             let ack = Segment { flags: Flags::ACK.with_ace(ace), ..Segment::default() };
-            let mut receiver = DataReceiver::new();
+            let mut receiver = DataReceiver::new(false);
             assert_eq!(receiver.lets_ect(&ack, sent), lets, "{sent:?} {ace:03b}");
             assert!(receiver.lets_ect(&ack, sent), "only the first tells");
         }

@@ -27,6 +27,8 @@
 //! - D6. The sender keeps no `s.e0b` and `s.e1b`, because it needs only marked bytes.
 //! - D7. Boxes that answer for the receiver do not know its counters. If a later timestamp makes
 //!   such an answer count as new, it is read as marks.
+//! - D8. A Linux receiver acknowledges at once when the codepoint of data changes, and does not do
+//!   so for every second mark (`tcp_ecn_received_counters`; section 3.2.2.5.1 would).
 
 mod data_receiver;
 mod data_sender;

@@ -46,7 +46,8 @@ impl Receiver {
             if asks == Asked::Nothing {
                 self.ect = Flags::NONE;
             }
-            let accurate = self.accurate.get_or_insert_with(|| Box::new(DataReceiver::new()));
+            let new = || Box::new(DataReceiver::new(self.is_6_1));
+            let accurate = self.accurate.get_or_insert_with(new);
             let (flags, option) = accurate.syn_ack(came);
             if flags == Flags::NONE {
                 self.ect = Flags::NONE;
