@@ -327,13 +327,19 @@ docs: build dev
 WASM := wasm32-unknown-unknown
 RUSTC ?= rustc
 WASM_LIBRARY = $(wildcard $(shell $(RUSTC) --print target-libdir --target $(WASM) 2>/dev/null)/libstd-*.rlib)
+# The conformance suite draws its cases from a fixed seed: it asks no system for random numbers.
+web: export CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS := --cfg getrandom_backend="unsupported"
 web:
 	@test -n "$(WASM_LIBRARY)" || { \
 	  echo "error: Rust has no library for $(WASM): rustup target add $(WASM), or Debian's libstd-rust-dev-wasm32"; exit 2; }
 	@echo "== building the engine for web pages"
+	@mkdir -p target/page
 	@$(CARGO) build --profile web --locked --target $(WASM) -p forebay-web
+	@cp target/$(WASM)/web/forebay_web.wasm target/page/forebay.wasm
+	@$(CARGO) build --profile web --locked --target $(WASM) -p forebay-web --features playground
+	@cp target/$(WASM)/web/forebay_web.wasm target/page/playground.wasm
 
-site: build $(VENV)/installed-site
+site: build $(VENV)/installed-site $(if $(NPM),$(JS)/.package-lock.json)
 	@$(if $(WASM_LIBRARY),$(MAKE) --no-print-directory web,echo "No engine in the page: make web says why")
 	@echo "== building the site"
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from forebay import _relative, stats
 from forebay._engine import ScenarioError
-from forebay._measures import GAIN, Beside, Measure, beside_best
+from forebay._measures import GAIN, GOODPUT, Beside, Measure, beside_best
 from forebay._runs import Result, Task, Tell, result_of, run_all
 from forebay._runs.result import ON_REQUEST, flattened
 from forebay._scenario import (
@@ -165,7 +165,7 @@ class Comparison:
         `gain` is measured if there is a baseline.
         """
         if key == GAIN.key:
-            return self._relative(label, _relative.gain(class_))
+            return self._relative(label, [class_])
         return [
             run.result.summary["classes"].get(class_, {}).get(key) for run in self.runs_of(label)
         ]
@@ -191,7 +191,7 @@ class Comparison:
 
     def efficiency(self, label: str) -> stats.Interval | None:
         """System efficiency: mean goodput over flows, as a share of the baseline's."""
-        return stats.interval(self._relative(label, _relative.EFFICIENCY), self.level)
+        return stats.interval(self._relative(label, self.efficient or self.classes), self.level)
 
     def utilization(self, label: str) -> stats.Interval | None:
         """Share of the compared link's capacity that was used."""
@@ -270,12 +270,15 @@ class Comparison:
     def _requested(self, name: str) -> pl.DataFrame:
         return self._stacked(lambda result: [result.tables[name]])
 
-    def _relative(self, label: str, key: str) -> list[float | None]:
-        """One value a replication of a measure that is set against the baseline."""
+    def _relative(self, label: str, classes: Sequence[str]) -> list[float | None]:
+        """The goodput of classes over that under the baseline, one value a replication."""
         if self.baseline is None:
             return [None] * len(self.runs_of(label))
-        runs = self.runs_table.filter(discipline=label)
-        return runs[key].to_list() if key in runs.columns else [None] * runs.height
+        own, base = (
+            [self.samples(each, class_, GOODPUT.key) for class_ in classes]
+            for each in (label, self.baseline)
+        )
+        return _relative.ratios(own, base)
 
     def _stacked(self, tables: Callable[[Result], list[pl.DataFrame]]) -> pl.DataFrame:
         import polars as pl
@@ -327,6 +330,20 @@ def compare(
         >>> found.utilization("codel").mean > 0.9
         True
     """
+    prepared, seeds = prepare(scenario, disciplines, replications, link, seed, command, baseline)
+    return run_variants(prepared, seeds, jobs=jobs, progress=progress, carry_out=carry_out)
+
+
+def prepare(
+    scenario: Scenario,
+    disciplines: Sequence[Queue] | None = None,
+    replications: int | None = None,
+    link: str | None = None,
+    seed: int | None = None,
+    command: str | None = None,
+    baseline: str | None = None,
+) -> tuple[Comparison, range]:
+    """A comparison without its runs, and their seeds; arguments and errors as of `compare`."""
     checked = scenario.effective()
     settings = checked.get("compare") or {}
     where = scenario.compared_link(link)
@@ -346,22 +363,17 @@ def compare(
         )
     efficient = tuple(settings.get("efficiency") or ())
     _check_classes(scenario, efficient)
-    return run_variants(
-        Comparison(
-            scenario,
-            where,
-            variants,
-            (),
-            command=command,
-            baseline=baseline,
-            efficient=efficient,
-            everywhere=(link or settings.get("link")) == EVERY_LINK,
-        ),
-        range(first, first + count),
-        jobs=jobs,
-        progress=progress,
-        carry_out=carry_out,
+    prepared = Comparison(
+        scenario,
+        where,
+        variants,
+        (),
+        command=command,
+        baseline=baseline,
+        efficient=efficient,
+        everywhere=(link or settings.get("link")) == EVERY_LINK,
     )
+    return prepared, range(first, first + count)
 
 
 def run_variants(
@@ -373,21 +385,35 @@ def run_variants(
     carry_out: Callable[[Sequence[Task]], Sequence[Result]] | None = None,
 ) -> Comparison:
     """A comparison without runs, with them."""
-    # Replication by replication, so that a progress bar sees every discipline's cost early.
-    tasks = [
-        Task(variant.label, number, seed, variant.scenario)
-        for number, seed in enumerate(seeds, start=1)
-        for variant in comparison.variants
-    ]
+    tasks = tasks_of(comparison, seeds)
     if carry_out is not None:
         results = carry_out(tasks)
     else:
         results = run_all(tasks, result_of, jobs=jobs, tell=progress)
-    found = {(task.id, task.replication): each for task, each in zip(tasks, results, strict=True)}
-    runs = tuple(
-        Run(label, number, seed, found[label, number])
-        for label in comparison.labels
+    return with_results(comparison, tasks, results)
+
+
+def tasks_of(comparison: Comparison, seeds: range) -> list[Task]:
+    """The runs of a comparison.
+
+    They are in order of replication, so that a progress bar sees every discipline's cost early.
+    """
+    return [
+        Task(variant.label, number, seed, variant.scenario)
         for number, seed in enumerate(seeds, start=1)
+        for variant in comparison.variants
+    ]
+
+
+def with_results(
+    comparison: Comparison, tasks: Sequence[Task], results: Sequence[Result]
+) -> Comparison:
+    """A comparison with what became of its tasks."""
+    runs = tuple(
+        Run(label, task.replication, task.seed, result)
+        for label in comparison.labels
+        for task, result in zip(tasks, results, strict=True)
+        if task.id == label
     )
     with_runs = replace(comparison, runs=runs)
     if not comparison.everywhere:
@@ -501,6 +527,29 @@ def entries(lanes: Mapping[str, Queue]) -> list[Queue]:
     return [each for name, each in lanes.items() if each != TODAY or name == TODAY]
 
 
+def against_today(
+    scenario: Scenario,
+    link: str | None = None,
+    chosen: Sequence[Queue] | None = None,
+    baseline: str | None = None,
+) -> tuple[list[Queue], str | None]:
+    """What `forebay compare` compares: the disciplines for `compare`, and its baseline.
+
+    Args:
+        scenario: whose disciplines are taken unless some are chosen.
+        link: as for `compare`.
+        chosen: disciplines instead of the scenario's list.
+        baseline: a label; the scenario's, if its discipline is compared, unless given.
+    """
+    lanes = beside_today(scenario, link, chosen)
+    beside = baseline or (scenario.document.get("compare") or {}).get("baseline")
+    if beside in lanes:
+        beside = labelled(lanes[beside])[0]
+    elif baseline is None:
+        beside = None
+    return entries(lanes), beside
+
+
 def contrast(scenario: Scenario, link: str | None = None) -> list[Queue]:
     """Two lanes to watch: today's queue, and the first other that is not tail drop."""
     listed = (scenario.document.get("compare") or {}).get("disciplines")
@@ -509,6 +558,19 @@ def contrast(scenario: Scenario, link: str | None = None) -> list[Queue]:
     others.sort(key=lambda each: each.get("kind") in BY_TAIL_DROP)
     found: list[Queue] = [TODAY] if TODAY in lanes else []
     return [*found, *others][:2]
+
+
+def usual(scenario: Scenario, link: str | None = None) -> list[Queue]:
+    """Today's queue of the watched link beside a contrast."""
+    if not scenario.resolved()["links"]:
+        return []
+    try:
+        link = scenario.compared_link(link)
+    except ScenarioError:
+        if link is not None:
+            raise
+        link = str(scenario.resolved()["links"][0]["name"])
+    return contrast(scenario, link)
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

@@ -456,6 +456,9 @@ def format_quantity(value: float, dimension: str) -> str:
         ScenarioError: the value is negative, not finite or too large.
     """
 
+def student(freedom: float, share: float) -> float:
+    """The value below which a share (0 to 1) of Student's t distribution lies; nan outside."""
+
 def run(
     scenario: str,
     base: str,

@@ -61,9 +61,6 @@ def relative(
     """
     import polars as pl
 
-    def ratio(value: pl.Expr, base: pl.Expr) -> pl.Expr:
-        return pl.when(base > 0).then(value / base)
-
     known = classes_of(runs.columns)
     labels = runs["discipline"].unique(maintain_order=True).to_list()
     if baseline not in labels:
@@ -77,13 +74,36 @@ def relative(
         *on, *(pl.col(goodput(class_)).alias(f"\0{class_}") for class_ in known)
     )
     paired = runs.join(base, on=on, how="left", maintain_order="left")
+    own = {class_: paired[goodput(class_)].to_list() for class_ in known}
+    before = {class_: paired[f"\0{class_}"].to_list() for class_ in known}
     of = list(classes) or known
-    total = pl.sum_horizontal(pl.col(goodput(class_)) for class_ in of)
-    before = pl.sum_horizontal((pl.col(f"\0{class_}") for class_ in of), ignore_nulls=False)
-    return paired.with_columns(
-        *(ratio(pl.col(goodput(each)), pl.col(f"\0{each}")).alias(gain(each)) for each in known),
-        ratio(total, before).alias(EFFICIENCY),
-    ).select(*runs.columns, *map(gain, known), EFFICIENCY)
+    found = {gain(class_): ratios([own[class_]], [before[class_]]) for class_ in known}
+    found[EFFICIENCY] = ratios([own[each] for each in of], [before[each] for each in of])
+    columns = [pl.Series(name, values, pl.Float64) for name, values in found.items()]
+    return paired.with_columns(columns).select(*runs.columns, *found)
+
+
+def ratios(
+    own: Sequence[Sequence[float | None]], base: Sequence[Sequence[float | None]]
+) -> list[float | None]:
+    """Goodputs over those under the baseline, both summed over classes.
+
+    Args:
+        own: for each class a value a run; None counts as nothing.
+        base: for the same classes, of the runs under the baseline.
+
+    Returns:
+        A value a run; None where the baseline's sum is 0 or is not known of every class, or where
+        nothing was measured.
+    """
+
+    def ratio(values: Sequence[float | None], under: Sequence[float | None]) -> float | None:
+        known = [each for each in values if each is not None]
+        total = None if None in under else sum(each for each in under if each is not None)
+        return sum(known) / total if known and total is not None and total > 0 else None
+
+    pairs = zip(zip(*own, strict=True), zip(*base, strict=True), strict=True)
+    return [ratio(values, under) for values, under in pairs]
 
 
 def _near(name: str, known: Sequence[str]) -> str:

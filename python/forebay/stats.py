@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from forebay._engine import student
+
 __all__ = [
     "LEVEL",
     "Interval",
@@ -152,8 +154,6 @@ def interval(samples: Sequence[float | None], level: float = LEVEL) -> Interval 
         >>> found.mean, round(found.half_width, 2), found.samples
         (10.0, 2.48, 3)
     """
-    from scipy.special import stdtrit  # a tenth of a second, of which few commands have need
-
     known = [sample for sample in samples if sample is not None]
     count = len(known)
     if count == 0:
@@ -162,7 +162,7 @@ def interval(samples: Sequence[float | None], level: float = LEVEL) -> Interval 
     if count == 1:
         return Interval(mean, None, 1)
     variance = math.fsum((sample - mean) ** 2 for sample in known) / (count - 1)
-    quantile = float(stdtrit(count - 1, 0.5 + level / 2))
+    quantile = student(count - 1, 0.5 + level / 2)
     return Interval(mean, quantile * math.sqrt(variance / count), count)
 
 

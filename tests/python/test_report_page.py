@@ -110,7 +110,7 @@ def test_other_threads_go_on_while_the_library_is_made() -> None:
 
     other = threading.Thread(target=tick)
     other.start()
-    html._library.__wrapped__()
+    html.library.__wrapped__()
     ended.set()
     other.join()
     assert ticks > 20

@@ -6,7 +6,9 @@ use forebay_core::{ConfigError, DropReason, Packet, PacketKind};
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 use std::ffi::{CStr, CString, c_char};
-use std::mem::{MaybeUninit, offset_of};
+#[cfg(target_arch = "x86_64")]
+use std::mem::MaybeUninit;
+use std::mem::offset_of;
 use std::ptr;
 
 /// The two layouts are equal, so packets cross the interface without conversion.

@@ -162,8 +162,11 @@ fn legible(schema: &Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// `block` with the schema's defaults, checked against its types and bounds.
-fn fill_in(schema: &Map<String, Value>, block: &Value) -> Result<Value, ConfigError> {
+/// The parameters in `block` with the defaults of `schema`, checked against its types and bounds.
+///
+/// # Errors
+/// A parameter is unknown, or its value is not allowed.
+pub fn fill_in(schema: &Map<String, Value>, block: &Value) -> Result<Value, ConfigError> {
     let empty = Map::new();
     let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
     let Value::Object(block) = block else {

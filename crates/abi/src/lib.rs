@@ -22,7 +22,7 @@ pub use export::Exports;
 pub use forebay_core as core;
 pub use forebay_disciplines::Disciplines;
 pub use foreign::{Call, Foreign, Outside};
-pub use import::import;
+pub use import::{fill_in, import};
 pub use interface::*;
 #[cfg(feature = "library")]
 pub use library::{

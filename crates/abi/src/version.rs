@@ -4,8 +4,8 @@ use crate::interface::*;
 use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
 
-/// Size of [`ForebayDiscipline`] in version 1.0.
-const FIRST_DISCIPLINE: usize = 16 + 20 * size_of::<usize>();
+/// Size of [`ForebayDiscipline`] in version 1.0: its two flags take a word.
+const FIRST_DISCIPLINE: usize = 8 + 21 * size_of::<usize>();
 /// Size of [`ForebayContext`] in version 1.0.
 const FIRST_CONTEXT: usize = 16 + 6 * size_of::<usize>();
 

@@ -8,7 +8,8 @@ use forebay_core::{ConfigError, Dimension, Quantity, UnitError, config, file};
 use forebay_shaper::FlowHash;
 use forebay_sim::scenario::path;
 use forebay_sim::{
-    Progress, Registry, Run, RunError, Scenario, Table, World, scenario, summary, tables,
+    Progress, Registry, Run, RunError, Scenario, Table, World, scenario, student_quantile, summary,
+    tables,
 };
 use forebay_stage::{Command, Vocabulary, Written};
 use pyo3::create_exception;
@@ -180,6 +181,12 @@ fn quantity(text: &str, dimension: Option<&str>) -> PyResult<String> {
 fn labelled(text: &str) -> PyResult<(String, String)> {
     let (label, table) = forebay_stage::labelled(&text.into()).map_err(host::raised)?;
     Ok((label, Value::Object(table).to_string()))
+}
+
+/// A quantile of Student's t distribution.
+#[pyfunction]
+fn student(freedom: f64, share: f64) -> f64 {
+    student_quantile(freedom, share)
 }
 
 /// A value in base units as a scenario writes it.
@@ -546,6 +553,7 @@ pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> 
     module.add_function(wrap_pyfunction!(quantity, module)?)?;
     module.add_function(wrap_pyfunction!(format_quantity, module)?)?;
     module.add_function(wrap_pyfunction!(flow_hash, module)?)?;
+    module.add_function(wrap_pyfunction!(student, module)?)?;
     module.add_function(wrap_pyfunction!(plugins::check_plugin, module)?)?;
     let engine =
         Bound::new(py, Engine { registry: Arc::new(registry), vocabulary: OnceLock::new() })?;

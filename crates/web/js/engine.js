@@ -23,13 +23,44 @@ export class Engine {
 
   /** @param {URL | string} address of the module */
   static async load(address) {
+    return Engine.of(await Engine.compile(address));
+  }
+
+  /**
+   * The compiled module, which can be posted to workers.
+   * @param {URL | string} address
+   */
+  static async compile(address) {
     const response = await fetch(address);
     if (!response.ok) throw new Error(`${address}: ${response.status} ${response.statusText}`);
     const streams = response.headers.get("content-type") === "application/wasm";
-    const module = streams
-      ? await WebAssembly.compileStreaming(response)
-      : await WebAssembly.compile(await response.arrayBuffer());
+    return streams
+      ? WebAssembly.compileStreaming(response)
+      : WebAssembly.compile(await response.arrayBuffer());
+  }
+
+  /** @param {WebAssembly.Module} module */
+  static async of(module) {
     return new Engine(await WebAssembly.instantiate(module));
+  }
+
+  /**
+   * A file for scenarios that read it.
+   * @param {string} name as scenarios write it
+   * @param {Uint8Array} bytes
+   */
+  lend(name, bytes) {
+    this.ask({ lend: { name, bytes: [...bytes] } });
+  }
+
+  /**
+   * The scenario in the text of a file.
+   * @param {string} text TOML, or JSON
+   * @param {boolean} [json]
+   * @returns {Table}
+   */
+  read(text, json = false) {
+    return JSON.parse(this.ask({ means: { load: { text, json } } })).ok;
   }
 
   /**
@@ -48,8 +79,19 @@ export class Engine {
    * @returns {string}
    */
   ask(request) {
+    const text = this.answer(JSON.stringify(request));
+    if (text.startsWith('{"error":')) throw new Error(JSON.parse(text).error);
+    return text;
+  }
+
+  /**
+   * The answer to a request: JSON with a field `ok`, or `error`.
+   * @param {string} request as JSON
+   * @returns {string}
+   */
+  answer(request) {
     const { memory, room, ask, answer, length } = this.#module;
-    const bytes = new TextEncoder().encode(JSON.stringify(request));
+    const bytes = new TextEncoder().encode(request);
     // Memory that grows becomes another buffer.
     const place = room(bytes.length);
     new Uint8Array(memory.buffer, place, bytes.length).set(bytes);
@@ -61,7 +103,6 @@ export class Engine {
     }
     const text = new TextDecoder().decode(new Uint8Array(memory.buffer, answer(), length()));
     if (failed !== null) throw new Error(`the engine has failed: ${text || failed}`);
-    if (text.startsWith('{"error":')) throw new Error(JSON.parse(text).error);
     return text;
   }
 }

@@ -56,16 +56,24 @@ function soon(seconds) {
   next = setTimeout(work, Math.max(0, 1000 * seconds));
 }
 
-/** @param {Record<string, unknown>} stage */
-async function open(stage) {
-  engine = await Engine.load(new URL("forebay_web.wasm", import.meta.url));
+/**
+ * @param {Record<string, unknown>} stage
+ * @param {import("./runs.js").Lent[]} files
+ */
+async function open(stage, files) {
+  engine = await Engine.load(new URL("forebay.wasm", import.meta.url));
+  for (const { name, bytes } of files) engine.lend(name, bytes);
   show({ stage });
   soon(0);
 }
 
 addEventListener("message", ({ data }) => {
   if ("stage" in data) {
-    open(data.stage).catch(say);
+    open(data.stage, data.files).catch(say);
+    return;
+  }
+  if ("lanes" in data) {
+    postMessage(engine?.ask({ lanes: {} }).replace('{"ok":', '{"lanes":'));
     return;
   }
   if (LAST.has(data.type) && asked.at(-1)?.type === data.type) asked.pop();

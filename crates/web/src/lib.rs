@@ -2,9 +2,16 @@
 //!
 //! The module imports nothing. Its interface is four functions and JSON: the caller gets room
 //! ([`room`]), writes a request into it, calls [`ask`], and reads the answer at [`answer`]. A page
-//! uses `js/engine.js`, which does this, and has types (`js/engine.d.ts`).
+//! uses `js/engine.js`, which does this, and has types.
+//!
+//! With the feature `playground` it has the conformance suite, and imports the functions of a
+//! discipline that the page brings ([`plug`], `js/discipline.js`).
 
+mod meaning;
+#[cfg(feature = "playground")]
+mod plug;
 mod request;
+mod runs;
 
 use std::cell::RefCell;
 
@@ -57,4 +64,10 @@ pub extern "C" fn length() -> usize {
 fn tell(text: String) -> usize {
     ANSWER.set(text);
     length()
+}
+
+/// What the page has written, which is no request.
+#[cfg(feature = "playground")]
+fn written() -> String {
+    String::from_utf8_lossy(&REQUEST.take()).into_owned()
 }

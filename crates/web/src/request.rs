@@ -1,23 +1,39 @@
 //! Requests: JSON in, JSON out.
 
-use forebay_core::{ConfigError, config};
-use forebay_sim::{Registry, RunError, Scenario, summary};
-use forebay_stage::{Alone, Command, Stage, Stop, Story, Vocabulary, Written};
+use crate::meaning::Question;
+use crate::runs::{self, Begun};
+use forebay_core::{config, file};
+use forebay_sim::{Registry, Scenario};
+use forebay_stage::{Alone, Command, Host, Stage, Stop, Story, Vocabulary, Written};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Events between two looks at whether a run is complete.
-const SLICE: u64 = 1_000_000;
 /// The only tab of a stage.
 const TAB: u32 = 0;
+
 /// What a page asks the module for.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Request {
     /// The summary of a whole run.
     Run { scenario: Value, seed: Option<u64> },
+    /// A run, in place of one that there is, of whose tables those of these names are wanted.
+    Begin { scenario: Value, tables: Vec<String> },
+    /// Goes on with the run for some milliseconds: the share of the simulated time that has passed,
+    /// as `{"share": 0.5}`; at the end, `{"summary": {...}, "tables": [...]}`.
+    Advance {},
+    /// What a scenario means.
+    Means(Question),
+    /// A discipline of the page, in place of an earlier one.
+    #[cfg(feature = "playground")]
+    Plug(crate::plug::Plug),
+    /// What a discipline did against the contract: null if nothing was found.
+    #[cfg(feature = "playground")]
+    Conforms { kind: String },
+    /// A file for scenarios that read it.
+    Lend { name: PathBuf, bytes: Vec<u8> },
     /// A stage, in place of one that there is.
     Stage {
         scenario: Map<String, Value>,
@@ -33,12 +49,16 @@ enum Request {
     Turn { now: f64 },
     /// What there is to show, as a list of messages, after a turn.
     Show { now: f64 },
+    /// The label and the scenario of each lane of the stage with its changes, and the link whose
+    /// queue is shown.
+    Lanes {},
 }
 
 /// What is open.
 #[derive(Default)]
 pub(crate) struct Open {
     parts: Option<(Arc<Registry>, Arc<Vocabulary>)>,
+    run: Option<Begun>,
     stage: Option<Stage<Alone>>,
 }
 
@@ -76,8 +96,11 @@ impl Open {
         })
     }
 
-    fn registry(&mut self) -> Arc<Registry> {
-        Arc::clone(&self.parts().0)
+    /// The scenario in `tree`, which has no plug-ins.
+    fn scenario(&mut self, tree: &Value) -> Result<Scenario, Stop> {
+        let base = Path::new("");
+        let registry = Alone(Arc::clone(&self.parts().0)).registry(tree, base)?;
+        Ok(Scenario::read(tree, base, &registry)?)
     }
 
     fn stage(&mut self) -> Result<&mut Stage<Alone>, Stop> {
@@ -88,12 +111,44 @@ impl Open {
     fn act(&mut self, request: Request) -> Result<String, Stop> {
         Ok(match request {
             Request::Run { scenario, seed } => {
-                let scenario = Scenario::read(&scenario, Path::new(""), &self.registry())?;
-                let seed = seed.unwrap_or(scenario.table().seed);
-                let mut world = scenario.world(seed)?;
-                let broken = |error: RunError| ConfigError::new("", error.0);
-                while !world.advance(SLICE).map_err(broken)?.complete {}
-                summary(&scenario, seed, &mut world).whole().to_string()
+                runs::whole(&self.scenario(&scenario)?, seed)?.to_string()
+            }
+            Request::Begin { scenario, tables } => {
+                self.run = None;
+                self.run = Some(Begun::of(self.scenario(&scenario)?, tables)?);
+                Value::Null.to_string()
+            }
+            Request::Advance {} => {
+                let mut run = self.run.take().ok_or_else(|| wrong("there is no run"))?;
+                if let Some(found) = run.advance()? {
+                    return Ok(found);
+                }
+                let share = json!({ "share": run.share() }).to_string();
+                self.run = Some(run);
+                share
+            }
+            Request::Means(question) => {
+                question.answer(&self.parts().0.clone(), |tree| self.scenario(tree))?.to_string()
+            }
+            #[cfg(feature = "playground")]
+            Request::Plug(plug) => {
+                let mut registry = Registry::builtin();
+                plug.join(&mut registry)?;
+                let vocabulary = Vocabulary::of(&registry);
+                self.parts = Some((Arc::new(registry), Arc::new(vocabulary)));
+                Value::Null.to_string()
+            }
+            #[cfg(feature = "playground")]
+            Request::Conforms { kind } => {
+                let registry = &self.parts().0;
+                let every = registry.disciplines.every_kind();
+                let found = every.iter().find(|entry| entry.name == kind);
+                let entry = found.ok_or_else(|| wrong("there is no such discipline"))?;
+                json!(forebay_conformance::check(entry, &json!({})).err()).to_string()
+            }
+            Request::Lend { name, bytes } => {
+                file::lend(name, bytes);
+                Value::Null.to_string()
             }
             Request::Stage { scenario, name, queues, link, stories, plays } => {
                 let (registry, vocabulary) = self.parts().clone();
@@ -120,6 +175,12 @@ impl Open {
             Request::Show { now } => {
                 self.stage()?.show(now)?;
                 self.messages()?
+            }
+            Request::Lanes {} => {
+                let stage = self.stage()?;
+                let lane = |(label, written): (&str, &Written)| json!([label, written.tree]);
+                let lanes: Vec<_> = stage.lanes().map(lane).collect();
+                json!({ "lanes": lanes, "watched": stage.watched() }).to_string()
             }
         })
     }
@@ -184,6 +245,64 @@ mod tests {
             now += 1.0 / 60.0;
         }
         assert!(frames.is_sorted() && frames.last() > Some(&100_000_000), "{frames:?}");
+    }
+
+    #[test]
+    fn a_run_goes_on_in_slices_and_gives_the_wanted_tables() {
+        let open = &mut Open::default();
+        let begin = json!({ "begin": { "scenario": small(), "tables": ["queue"] } });
+        assert_eq!(ask(open, &begin), json!({ "ok": null }));
+        let found = loop {
+            let found = ask(open, &json!({ "advance": {} }))["ok"].clone();
+            if found.get("summary").is_some() {
+                break found;
+            }
+            assert!((0.0..1.0).contains(&found["share"].as_f64().unwrap()));
+        };
+        let whole = ask(open, &json!({ "run": { "scenario": small() } }));
+        assert_eq!(found["summary"], whole["ok"]);
+        let tables = found["tables"].as_array().unwrap();
+        assert!(tables.iter().all(|table| table[0] == "queue") && !tables.is_empty());
+        assert!(tables[0][2]["time_s"].as_array().unwrap().len() > 10);
+        assert_eq!(ask(open, &json!({ "advance": {} }))["error"], "there is no run");
+    }
+
+    #[test]
+    fn a_lent_file_is_read() {
+        let open = &mut Open::default();
+        let mut scenario = small();
+        scenario["dumbbell"]["rate"] = json!({ "trace": "lent.trace" });
+        let run = json!({ "run": { "scenario": scenario } });
+        let missing = ask(open, &run);
+        assert!(missing["error"].as_str().unwrap().contains("no such file"), "{missing}");
+        let bytes: Vec<u8> = (1..=50).flat_map(|ms| format!("{}\n", 2 * ms).into_bytes()).collect();
+        ask(open, &json!({ "lend": { "name": "lent.trace", "bytes": bytes } }));
+        assert!(ask(open, &run)["ok"]["fingerprint"].is_string());
+    }
+
+    /// Cut or changed requests are answered, always with JSON.
+    #[test]
+    fn broken_requests_are_refused() {
+        let requests = [
+            json!({ "begin": { "scenario": small(), "tables": ["queue"] } }),
+            json!({ "means": { "with_queue": {
+                "scenario": small(), "link": null, "queue": { "kind": "codel" } } } }),
+            json!({ "means": { "load": { "text": "duration = \"2s\"", "json": false } } }),
+            json!({ "means": { "student": { "freedom": 3, "share": 0.9 } } }),
+            json!({ "lend": { "name": "x", "bytes": [1, 2] } }),
+        ];
+        for request in &requests {
+            let text = request.to_string().into_bytes();
+            for at in 0..text.len() {
+                let mut changed = text.clone();
+                changed[at] = b"\"{[9\xff"[at % 5];
+                for broken in [&text[..at], &changed] {
+                    let found = answer(broken, &mut Open::default());
+                    let found: Value = serde_json::from_str(&found).expect("it is JSON");
+                    assert!(found.get("ok").is_some() != found.get("error").is_some());
+                }
+            }
+        }
     }
 
     #[test]

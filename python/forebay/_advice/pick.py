@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from forebay import stats
 from forebay._advice.criteria import Criterion
+from forebay._engine import student
 from forebay._measures import Beside, beside_best
 
 MATTERS = math.log(1.05)
@@ -144,10 +145,9 @@ def _sum(values: Sequence[float | None]) -> tuple[float, int]:
 
 def _replications(half_width: float, present: int, goal: float, level: float) -> int:
     """Replications that make an interval's half-width `goal`, its variance staying as it is."""
-    from scipy.special import stdtrit
 
     def quantile(count: int) -> float:
-        return float(stdtrit(count - 1, 0.5 + level / 2))
+        return student(count - 1, 0.5 + level / 2)
 
     deviation = half_width * math.sqrt(present) / quantile(present)
     more = range(present + 1, MOST + 1)

@@ -26,7 +26,7 @@ from forebay._cli.options import (
     settings,
 )
 from forebay._engine import ScenarioError
-from forebay._scenario import TODAY, Scenario, labelled, load_with
+from forebay._scenario import TODAY, Scenario, load_with
 
 if TYPE_CHECKING:
     from forebay._advice import Advice
@@ -100,18 +100,13 @@ def command(
         changes: list[str] = []
         if fix:
             tested, chosen, changes = _fixed(prepared, each, chosen, baseline)
-        lanes = comparison.beside_today(tested, each, chosen)
-        beside = baseline or (tested.document.get("compare") or {}).get("baseline")
-        if beside in lanes:
-            beside = labelled(lanes[beside])[0]
-        elif baseline is None:
-            beside = None
+        listed, beside = comparison.against_today(tested, each, chosen, baseline)
         progress = Bar()
         try:
             with progress:
                 compared = comparison.compare(
                     tested,
-                    disciplines=comparison.entries(lanes),
+                    disciplines=listed,
                     replications=replications,
                     link=each,
                     seed=seed,

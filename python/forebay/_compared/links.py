@@ -21,7 +21,6 @@ from forebay._report.page import (
     Text,
 )
 from forebay._report.panel import Map, Places, Segments
-from forebay._topology.layout import laid_out
 
 FEWEST_LINKS = 4
 """Links from which on a map is drawn, if the scenario gives no positions."""
@@ -88,6 +87,10 @@ def network(comparison: Comparison) -> Network | None:
     nodes = list(dict.fromkeys(end for pair in forward for end in pair))
     places = {node: tuple(positions[node]) for node in nodes if node in positions}
     if len(places) < len(nodes):
+        try:
+            from forebay._topology.layout import laid_out
+        except ModuleNotFoundError:  # The page of the site has no networkx.
+            return None
         places = dict(laid_out(forward))
     names = [link["name"] for link in links]
     return Network(

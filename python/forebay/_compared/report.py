@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, islice
 from typing import Any
-
-import polars as pl
 
 from forebay._advice import Advice, advise, judged_by
 from forebay._compared import links, wireless
@@ -214,20 +214,18 @@ def _what_was_run(comparison: Comparison) -> Iterator[Block]:
 def queue_panel(comparison: Comparison) -> Panel:
     """The mean queue of the compared link over time, in the first replication."""
     series = [
-        _curve(run.discipline, run.result.queue.filter(pl.col("link") == comparison.link),
-               "mean_packets", 1.0, 0.0)
+        _curve(run.discipline, run.result.rows("queue", comparison.link), "mean_packets", 1.0, 0.0)
         for run in _first(comparison)
-    ]  # fmt: skip
+    ]
     return _over_time(comparison, "", "packets", series)
 
 
 def rate_panel(comparison: Comparison, class_: str) -> Panel:
     """The throughput of a class over time, in the first replication."""
     series = [
-        _curve(run.discipline, run.result.classes.filter(pl.col("class") == class_),
-               "throughput_bps", 1e-3, 1.0)
+        _curve(run.discipline, run.result.rows("class", class_), "throughput_bps", 1e-3, 1.0)
         for run in _first(comparison)
-    ]  # fmt: skip
+    ]
     return _over_time(comparison, class_, "kb/s", series)
 
 
@@ -254,42 +252,45 @@ def _over_time(comparison: Comparison, title: str, unit: str, series: list[Serie
     return Panel(title, "time, s", unit, known, y_range=(0.0, None), shade=shade)
 
 
-def _curve(label: str, table: pl.DataFrame, column: str, scale: float, step_s: float) -> Series:
+def _curve(
+    label: str, table: Mapping[str, Sequence[Any]], column: str, scale: float, step_s: float
+) -> Series:
     """A column over time, as means over steps of at least `step_s` seconds."""
-    last = table["time_s"].max()
-    if not isinstance(last, float):
+    times = table.get("time_s", [])
+    if not times:
         return Series(label, [], [])
-    step = max(step_s, last / _POINTS)
-    # A row's time is the end of its interval, so one at exactly 1 s belongs to the first second.
-    means = (
-        table.group_by(((pl.col("time_s") - 1e-9) / step).floor().alias("step"))
-        .agg(pl.col(column).mean() * scale)
-        .sort("step")
-    )
-    return Series(
-        label, ((means["step"] + 1) * step).to_list(), means[column].to_list(), style="curve"
-    )
+    step = max(step_s, max(times) / _POINTS)
+    found: dict[int, list[float]] = {}
+    for time, value in zip(times, table[column], strict=True):
+        # A row's time ends its interval: one at exactly 1 s belongs to the first second.
+        found.setdefault(math.floor((time - 1e-9) / step), []).append(value)
+    steps = sorted(found)
+    means = [scale * math.fsum(found[at]) / len(found[at]) for at in steps]
+    return Series(label, [(at + 1) * step for at in steps], means, style="curve")
 
 
 def _distribution(comparison: Comparison, label: str, class_: str) -> Series:
     """The share of packets with at most a delay, over all replications together."""
-    table = (
-        comparison.delays.filter(pl.col("discipline") == label, pl.col("class") == class_)
-        .group_by("delay_ms")
-        .agg(pl.col("count").sum())
-        .filter(pl.col("count") > 0)
-        .sort("delay_ms")
-    )
-    total = table["count"].sum()
+    counts: Counter[float] = Counter()
+    for run in comparison.runs_of(label):
+        rows = run.result.rows("delay", class_)
+        for delay, count in zip(rows.get("delay_ms", []), rows.get("count", []), strict=True):
+            counts[delay] += count
+    total = sum(counts.values())
     if not total:
         return Series(label, [], [])
-    share = table.select("delay_ms", share=pl.col("count").cum_sum() / total)
-    if share.height > _CDF_POINTS:
+    delays = sorted(delay for delay, count in counts.items() if count > 0)
+    shares = [sent / total for sent in accumulate(counts[delay] for delay in delays)]
+    points = list(zip(delays, shares, strict=True))
+    if len(points) > _CDF_POINTS:
         # Even steps of probability, and every step of the upper tail.
-        step = (pl.col("share") * _CDF_POINTS * 0.7).floor()
-        keep = (step != step.shift(1)).fill_null(True) | (pl.col("share") > 0.999)
-        share = share.filter(keep).head(2 * _CDF_POINTS)
-    return Series(label, share["delay_ms"].to_list(), share["share"].to_list(), style="steps")
+        steps = [math.floor(share * _CDF_POINTS * 0.7) for share in shares]
+        points = [
+            point
+            for at, point in enumerate(points)
+            if at == 0 or steps[at] != steps[at - 1] or point[1] > 0.999
+        ][: 2 * _CDF_POINTS]
+    return Series(label, [x for x, _ in points], [y for _, y in points], style="steps")
 
 
 def _configuration(effective: dict[str, Any]) -> str:

@@ -7,7 +7,6 @@ import itertools
 import json
 import threading
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,6 @@ from forebay._explore.stage import Client, File, Stage, attempt
 from forebay._scenario import Scenario
 
 if TYPE_CHECKING:
-    from forebay._advice import Advice
     from forebay._comparison import Comparison
     from forebay._runs import Progress
 
@@ -109,18 +107,13 @@ class Results:
         tell(json.dumps({"type": "saved", "files": files}))
 
     def _compare(self, lanes: Lanes, runs: int, tell: Tell) -> None:
-        from forebay._advice import advise
-        from forebay._measures import DISTORTED, MARKED
+        from forebay._explore import compared
 
-        head = {"type": "compared", "runs": runs, "lanes": [label for label, _ in lanes]}
-        none: dict[str, Any] = {"rows": [], "advice": None, "marked": ""}
-        found = self._run(lanes, runs, lambda done: tell(json.dumps(head | none | {"done": done})))
-        marked = (
-            f"Mean ± {100 * found.level:g} % interval. In each row: {MARKED} "
-            f"{DISTORTED} distorted, and kept out of the score."
+        labels = [label for label, _ in lanes]
+        found = self._run(
+            lanes, runs, lambda done: tell(json.dumps(compared.under_way(labels, runs, done)))
         )
-        whole = {"rows": _rows(found), "advice": _advice(advise(found)), "marked": marked}
-        tell(json.dumps(head | whole | {"done": 1.0}))
+        tell(json.dumps(compared.message(found)))
 
     def _report(self, lanes: Lanes, runs: int, tell: Tell) -> None:
         from forebay._compared.report import render
@@ -137,26 +130,16 @@ class Results:
     def _run(self, lanes: Lanes, runs: int, told: Callable[[float], None]) -> Comparison:
         """Run all lanes, with replications, and keep what was found."""
         from forebay import _comparison as comparison
+        from forebay._explore import compared
 
-        watched = self._stage.watched
-        if watched is None:
-            raise ScenarioError("there is no link on which disciplines could be compared")
-        variants = tuple(
-            comparison.Variant(label, _queue(scenario, watched), scenario)
-            for label, scenario in lanes
-        )
-        first = int(lanes[0][1].document.get("seed", 1))
+        prepared, seeds = compared.of_lanes(lanes, self._stage.watched, runs)
 
         def progress(of: Progress) -> None:
             if self._ends.is_set():
                 raise _Ended
             told(min(of.fraction, 0.99))
 
-        self._comparison = comparison.run_variants(
-            comparison.Comparison(lanes[0][1], watched, variants, ()),
-            range(first, first + runs),
-            progress=progress,
-        )
+        self._comparison = comparison.run_variants(prepared, seeds, progress=progress)
         return self._comparison
 
 
@@ -175,32 +158,3 @@ def save(file: File, scenario: Scenario) -> Path:
             _disk.write(path, content, replace=False)
             break
     return path
-
-
-def _advice(advice: Advice) -> dict[str, Any]:
-    beside = [{"title": title, "sentences": list(each)} for title, each in advice.beside_today]
-    return {"headline": advice.headline, "why": advice.why, "beside": beside}
-
-
-def _queue(scenario: Scenario, watched: str) -> dict[str, object]:
-    for link in scenario.resolved()["links"]:
-        if link["name"] == watched:
-            return dict(link["queue"] or {"kind": "fifo"})
-    raise ScenarioError(f'there is no link "{watched}"')
-
-
-def _rows(found: Comparison) -> list[dict[str, Any]]:
-    """The measures of every class that has them: the report's cells, a row each."""
-    from forebay._compared.tables import columns_of
-    from forebay._measures import ABSENT
-
-    return [
-        {
-            "class_name": class_,
-            "measure": f"{measure.title} ({measure.unit})",
-            "cells": [asdict(cell) for cell in column.values()],
-        }
-        for measure, columns in columns_of(found)
-        for class_, column in columns.items()
-        if any(cell.text != ABSENT for cell in column.values())
-    ]

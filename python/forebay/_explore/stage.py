@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from forebay import _engine
-from forebay._comparison import contrast
+from forebay._comparison import usual
 from forebay._engine import Cancelled, ScenarioError
 from forebay._explore import stories
 from forebay._explore.inbox import Asked, Inbox
@@ -220,16 +220,3 @@ class Stage:
 def said(level: str, text: str) -> str:
     """The message that shows a text."""
     return json.dumps({"type": "said", "level": level, "text": text, "field": None})
-
-
-def usual(scenario: Scenario, link: str | None = None) -> list[Queue]:
-    """Today's queue of the watched link beside a contrast."""
-    if not scenario.resolved()["links"]:
-        return []
-    try:
-        link = scenario.compared_link(link)
-    except ScenarioError:
-        if link is not None:
-            raise
-        link = str(scenario.resolved()["links"][0]["name"])
-    return contrast(scenario, link)

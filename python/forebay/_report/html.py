@@ -26,6 +26,7 @@ from forebay._report.panel import Map
 _MARKDOWN = (
     MarkdownIt("commonmark", {"html": False, "xhtmlOut": False}).enable("table").disable("image")
 )
+LIBRARY = "library.txt"
 _DRAG = "[mousedown, window:mouseup] > window:mousemove!"
 
 
@@ -58,7 +59,7 @@ def render(shown: Page) -> str:
         script=Markup(_resource("page.js")),
         drawn=lambda: charts.panels,
         data=lambda: Markup(embedded(charts.plain())),
-        library=lambda: Markup(_library()),
+        library=lambda: Markup(library()),
     )
     return text.lstrip()
 
@@ -154,8 +155,12 @@ def _resource(name: str) -> str:
 
 
 @cache
-def _library() -> str:
+def library() -> str:
     """Vega-Lite and what it needs, compressed; the browser unpacks it."""
+    # The page of the site brings it: it has no processes.
+    brought = resources.files("forebay._report").joinpath(LIBRARY)
+    if brought.is_file():
+        return brought.read_text(encoding="ascii")
     # In a process of its own: vl-convert holds Python's lock for a second or two, for which the
     # server of `forebay explore` would stand still.
     done = subprocess.run([sys.executable, "-c", _BUNDLE], stdout=subprocess.PIPE, check=True)

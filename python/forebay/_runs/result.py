@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -142,6 +142,18 @@ class Result:
             ScenarioError: the scenario's `tables` do not ask for it.
         """
         return self._requested("transfers")
+
+    def rows(self, table: str, of: str) -> Mapping[str, Sequence[Any]]:
+        """The rows of a table that belong to a link or a class, as columns.
+
+        Args:
+            table: its name, such as "queue", "class" or "delay".
+            of: name of the link or the class.
+        """
+        found = self._table(table)
+        label = "link" if table.startswith("queue") else "class"
+        columns: dict[str, list[Any]] = found.filter(found[label] == of).to_dict(as_series=False)
+        return columns
 
     @property
     def fingerprint(self) -> str:

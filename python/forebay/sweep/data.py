@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from forebay import _relative, stats
+from forebay._engine import student
 from forebay.sweep.axes import Axis, shown
 from forebay.sweep.layout import COMPLETE, Layout, read_runs
 
@@ -233,16 +234,14 @@ def _steps(axis: Axis, layout: Layout) -> pl.DataFrame:
 def _summarised(
     table: pl.DataFrame, groups: Sequence[str], value: pl.Expr, level: float
 ) -> pl.DataFrame:
-    from scipy.special import stdtrit
-
     means = table.group_by(groups, maintain_order=True).agg(
         value.mean().alias("mean"),
         value.std().alias("half_width"),
         value.count().cast(pl.Int64).alias("samples"),
     )
-    count = means["samples"].to_numpy().astype(float)
-    freedom = np.maximum(count - 1, 1)
-    quantile: Any = stdtrit(freedom, 0.5 + level / 2)
-    return means.with_columns(
-        pl.col("half_width") * pl.Series(quantile / np.sqrt(np.maximum(count, 1)))
-    )
+    scales = {
+        count: student(max(count - 1, 1), 0.5 + level / 2) / math.sqrt(max(count, 1))
+        for count in means["samples"].unique()
+    }
+    scale = pl.Series([scales[count] for count in means["samples"]], dtype=pl.Float64)
+    return means.with_columns(pl.col("half_width") * scale)

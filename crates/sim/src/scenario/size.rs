@@ -6,6 +6,7 @@ use crate::measure::QueuePoint;
 use forebay_core::{
     Bytes, ConfigError, Duration, Rate, Time,
     config::{read, require},
+    file,
 };
 
 /// Most memory that one run may need.
@@ -103,7 +104,7 @@ impl Scenario {
     /// every packet has headers.
     fn file_bytes(&self, traffic: &Traffic) -> u64 {
         // A file that is missing is for the source to report.
-        let size = |file| std::fs::metadata(self.base.join(file)).map_or(0, |file| file.len());
+        let size = |name: String| file::size(&self.base.join(name)).unwrap_or(0);
         let traces = traffic.of_courses("trace").filter_map(|(_, file)| file.as_str());
         let traces: u64 = traces.map(|file| size(file.into())).sum();
         traces + traffic.capture().map_or(0, size)

@@ -15,4 +15,6 @@ export interface Client {
   /** Whether it answers `compare` and `report`. */
   readonly compares: boolean;
   send: Send;
+  /** Ends what is being compared, where the page runs it. */
+  cancel?: () => void;
 }

@@ -1,6 +1,6 @@
 // The comparison with replications: a table below the live picture.
 
-import { make } from "./style.js";
+import { button, make } from "./style.js";
 import * as units from "./units.js";
 
 /** @import { Compared, ComparedAdvice, ComparedCell } from "./messages.js" */
@@ -8,15 +8,16 @@ import * as units from "./units.js";
 /**
  * @param {HTMLElement} host
  * @param {Compared} compared
+ * @param {() => void} [cancel] ends it, where that is possible
  */
-export function draw(host, compared) {
+export function draw(host, compared, cancel) {
   host.hidden = false;
   const words = `Compared over ${units.count(compared.runs, "replication")}`;
   const title = make("h2", { id: "compared-title" }, words);
   if (compared.done < 1) {
     const label = "Share of the runs that have ended";
     const bar = make("progress", { value: compared.done, max: 1, "aria-label": label });
-    host.replaceChildren(title, bar);
+    host.replaceChildren(title, bar, ...(cancel ? [" ", button("Cancel", cancel)] : []));
     return;
   }
   const heads = ["Class", "Measure", ...compared.lanes];
@@ -36,7 +37,7 @@ export function draw(host, compared) {
     ...(compared.advice ? [advised(compared.advice)] : []),
     make(
       "div",
-      { className: "scroll", tabIndex: 0, role: "region", "aria-labelledby": "compared-title" },
+      { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Every measure" },
       table,
     ),
     make("p", { className: "small" }, compared.marked),

@@ -13,7 +13,7 @@ import * as units from "./units.js";
 
 /**
  * @import { Frame, Send, Stage } from "./messages.js"
- * @import { Handlers } from "./client.js"
+ * @import { Client, Handlers } from "./client.js"
  */
 
 const TELL_MS = 200;
@@ -80,7 +80,10 @@ const handlers = {
   saved({ files }) {
     if (stage) dialogs.saved(files, stage);
   },
-  compared: message => compared.draw(at("compared"), message),
+  compared: message => {
+    if (message.done < 0) at("compared").hidden = true;
+    else compared.draw(at("compared"), message, live.cancel);
+  },
   reported({ done, address }) {
     if (address === null) {
       const percent = Math.round(100 * done);
@@ -94,6 +97,7 @@ const handlers = {
   },
 };
 
+/** @type {Client} */
 const live = new Live(handlers, status => {
   if (status === "open") messages.hush("lost");
   else {
