@@ -177,7 +177,7 @@ package:
 	  $(addprefix -p forebay-,$(PACKED))
 
 CARGO_DEB := target/tools/bin/cargo-deb
-dist: $(VENV)/installed-release $(CARGO_DEB)
+dist: $(VENV)/installed-release $(CARGO_DEB) $(if $(NPM),$(JS)/.package-lock.json)
 	@$(BIN)/python tools/release/dist.py
 	@$(BIN)/twine check --strict dist/*.whl dist/forebay-?.*.tar.gz
 

@@ -187,3 +187,34 @@ def test_rattler_build_understands_the_conda_recipe() -> None:
     (source,) = rendered.recipe.to_dict()["source"]
     assert (ROOT / "contrib/conda" / source["path"]).resolve() == only("forebay-?.*.tar.gz")
     assert len(rendered.recipe.to_dict()["tests"]) == 2
+
+
+TYPED = """
+import { Engine, type Progress } from "forebay";
+export function share(engine: Engine, text: string): number {
+  engine.begin(engine.read(text), ["queue"]);
+  const state: Progress = engine.advance();
+  return "share" in state ? state.share : 1;
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
+def test_the_npm_package_runs_in_node_and_has_types(tmp_path: Path) -> None:
+    package = tmp_path / "node_modules/forebay"
+    package.mkdir(parents=True)
+    with tarfile.open(only("forebay-*.tgz")) as archive:
+        for member in archive.getmembers():
+            member.name = member.name.removeprefix("package/")
+            archive.extract(member, package, filter="data")
+    assert (package / "LICENSE-MIT").exists() and (package / "example.html").exists()
+    readme = (package / "README.md").read_text("utf-8")
+    program = tmp_path / "program.mjs"
+    program.write_text(readme.split("```js\n")[1].split("```")[0])
+    done = answer("node", program)
+    assert done.returncode == 0 and "goodput_bps" in done.stdout, done.stderr
+    tsc = ROOT / "tools/js/node_modules/.bin/tsc"
+    words = ["--noEmit", "--strict", "--module", "nodenext", "--lib", "es2023,dom"]
+    for text, fits in ((TYPED, True), (TYPED.replace('["queue"]', '"queue"'), False)):
+        (tmp_path / "typed.mts").write_text(text)
+        assert (answer(tsc, *words, tmp_path / "typed.mts").returncode == 0) is fits

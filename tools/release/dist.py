@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -195,6 +196,32 @@ def of_nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     return entry
 
 
+def npm() -> None:
+    """The engine as a package of npm, with types for TypeScript."""
+    tool = shutil.which("npm")
+    if tool is None:
+        print("   left out: npm is missing (Debian: nodejs npm)")
+        return
+    made = subprocess.run(["make", "web"], cwd=ROOT).returncode
+    if made:
+        print("   left out: make web says why")
+        return
+    folder = WORK / "npm"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(ROOT / "crates/web/npm", folder)
+    manifest = json.loads((folder / "package.json").read_text("utf-8"))
+    manifest["version"] = version()
+    (folder / "package.json").write_text(json.dumps(manifest, indent=2) + "\n", "utf-8")
+    shutil.copy(ROOT / "crates/web/js/engine.js", folder)
+    shutil.copy(ROOT / "target/page/forebay.wasm", folder)
+    for name in ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.md"):
+        shutil.copy(ROOT / name, folder)
+    types = "--declaration --emitDeclarationOnly --allowJs --checkJs --strict --skipLibCheck"
+    words = [*types.split(), "--target", "es2022", "--lib", "es2023,dom", "--outDir", folder]
+    run(ROOT / "tools/js/node_modules/.bin/tsc", *words, folder / "engine.js")
+    run(tool, "pack", "--silent", "--pack-destination", DIST, where=folder)
+
+
 def sums() -> None:
     """SHA256SUMS, in the form of sha256sum."""
     lines = [
@@ -210,6 +237,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "wheels": wheels,
     "debian": debian,
     "static": static,
+    "npm": npm,
 }
 
 

@@ -2,7 +2,9 @@
 // (crates/web/src/request.rs).
 
 /**
- * @typedef {Record<string, unknown>} Table
+ * @typedef {Record<string, any>} Table a scenario, or what a run measured
+ * @typedef {[name: string, labels: Record<string, string>, columns: Record<string, number[]>]} Rows
+ * @typedef {{ share: number } | { summary: Table, tables: Rows[] }} Progress
  * @typedef {{
  *   memory: WebAssembly.Memory,
  *   room: (bytes: number) => number,
@@ -71,6 +73,23 @@ export class Engine {
    */
   run(scenario, seed) {
     return JSON.parse(this.ask({ run: { scenario, seed: seed ?? null } })).ok;
+  }
+
+  /**
+   * Begins a run, in place of one that there is.
+   * @param {Table} scenario whose seed the run has
+   * @param {string[]} [tables] names of the tables that are wanted: "queue", "class", "delay", ...
+   */
+  begin(scenario, tables = []) {
+    this.ask({ begin: { scenario, tables } });
+  }
+
+  /**
+   * Goes on with the run for some milliseconds: the share of it that is done, or what it measured.
+   * @returns {Progress}
+   */
+  advance() {
+    return JSON.parse(this.ask({ advance: {} })).ok;
   }
 
   /**

@@ -27,11 +27,11 @@ function written(code) {
 function measured(engine, scenario, kind) {
   const asked = { means: { with_queue: { scenario, link: null, queue: { kind } } } };
   const tree = JSON.parse(engine.ask(asked)).ok;
-  engine.ask({ begin: { scenario: tree, tables: ["queue"] } });
+  engine.begin(tree, ["queue"]);
   for (;;) {
-    const { ok } = JSON.parse(engine.ask({ advance: {} }));
-    if ("summary" in ok) return ok;
-    postMessage({ alive: `${kind}: ${Math.round(100 * ok.share)} % of the run` });
+    const state = engine.advance();
+    if ("summary" in state) return state;
+    postMessage({ alive: `${kind}: ${Math.round(100 * state.share)} % of the run` });
   }
 }
 

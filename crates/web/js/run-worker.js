@@ -14,15 +14,15 @@ async function run(number, scenario, tables) {
   const engine = await loaded;
   if (!engine) throw new Error("no engine was given");
   const began = performance.now();
-  engine.ask({ begin: { scenario, tables } });
+  engine.begin(scenario, tables);
   for (;;) {
-    const { ok } = JSON.parse(engine.ask({ advance: {} }));
-    if ("summary" in ok) {
-      ok.summary.cost = { cpu_seconds: (performance.now() - began) / 1000, threads: 1 };
-      postMessage({ number, found: JSON.stringify(ok) });
+    const state = engine.advance();
+    if ("summary" in state) {
+      state.summary.cost = { cpu_seconds: (performance.now() - began) / 1000, threads: 1 };
+      postMessage({ number, found: JSON.stringify(state) });
       return;
     }
-    postMessage({ number, share: ok.share });
+    postMessage({ number, share: state.share });
   }
 }
 
