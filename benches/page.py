@@ -20,6 +20,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/python")]
@@ -75,15 +76,13 @@ def spread(values: list[float], digits: int) -> str:
 def main(runs: int) -> None:
     """Measure and print."""
     with tempfile.TemporaryDirectory() as folder:
-        loaded = 0, 0
-        for name, content in try_it.files():
+        made = dict(try_it.files())
+        for name, content in made.items():
             path = Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-            if not name.startswith("scenarios/") and not name.endswith(".LICENSE"):
-                loaded = loaded[0] + len(content), loaded[1] + len(gzip.compress(content, 9))
+        asked: set[str] = set()
         Path(folder, "scenarios/ten-flows.json").write_text(json.dumps(TEN_FLOWS))
-        print(f"loaded: {loaded[0]:,} bytes, {loaded[1]:,} compressed")
         handler = partial(Quiet, directory=folder)
         with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, browsing() as browser:
             threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -92,6 +91,7 @@ def main(runs: int) -> None:
             for _ in range(runs):
                 page = browser.new_page(viewport={"width": 1360, "height": 900})
                 page.add_init_script(SPY)
+                page.on("request", lambda request: asked.add(urlsplit(request.url).path[1:]))
                 page.goto(address)
                 page.wait_for_function("() => window.frames_seen.some(each => each[1])")
                 first.append(page.evaluate("window.frames_seen.find(each => each[1])[0] / 1000"))
@@ -104,6 +104,9 @@ def main(runs: int) -> None:
                 speeds.append(drawn[-1][2])
                 page.close()
             server.shutdown()
+    loaded = [content for name, content in made.items() if name in asked]
+    packed = sum(len(gzip.compress(each, 9)) for each in loaded)
+    print(f"loaded: {sum(map(len, loaded)):,} bytes, {packed:,} compressed")
     print(f"first packet on the screen: {spread(first, 2)} s")
     print(f"ten flows: {spread(rates, 1)} frames a second, at {spread(speeds, 2)} of real time")
 

@@ -16,9 +16,6 @@ from forebay._explore import compared
 from forebay._runs import Result, Task
 from forebay._scenario import Scenario
 
-Sent = "tuple[str, Mapping[str, str], Mapping[str, Sequence[float]]]"
-"""A table as the engine sends it: name, labels, columns."""
-
 COLUMNS = {"queue": "link", "class": "class", "delay": "class"}
 """The tables that a report draws, and whose rows they have."""
 
