@@ -215,7 +215,7 @@ mod tests {
         let scenario =
             Scenario::read(&small(), Path::new(""), &Registry::builtin().into()).unwrap();
         let mut world = scenario.world(7).unwrap();
-        while !world.advance(SLICE).unwrap().complete {}
+        while !world.advance(1_000_000).unwrap().complete {}
         let found =
             ask(&mut Open::default(), &json!({ "run": { "scenario": small(), "seed": 7 } }));
         assert_eq!(found["ok"]["fingerprint"], format!("{:016x}", world.counts().0));
