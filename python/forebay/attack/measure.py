@@ -80,7 +80,12 @@ MEASURES: Mapping[str, Measure] = {
         ),
     )
 }
-"""By name, in the order of the help."""
+"""The harms by their names, in the order of the help.
+
+Example:
+    >>> attack.MEASURES["p99"].unit
+    'ms'
+"""
 _LEAST_BPS = 100.0
 """Goodput that counts as none."""
 
