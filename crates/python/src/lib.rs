@@ -7,5 +7,8 @@ use pyo3::prelude::*;
 
 #[pymodule]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    forebay_binding::engine(module, Registry::builtin().with::<Kernel>())
+    let registry = Registry::builtin().with::<Kernel>();
+    #[cfg(feature = "quic")]
+    let registry = registry.with::<forebay_quic::Quic>();
+    forebay_binding::engine(module, registry)
 }

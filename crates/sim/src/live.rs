@@ -10,6 +10,7 @@ use crate::measure::{ClassMeter, Playback, QueueMeter, QueuePoint, UserMeter};
 use crate::scenario::{Participant, Scenario};
 use crate::summary::{self, Table};
 use crate::traffic::{Datagram, Generator, Transfer};
+use forebay_core::config::require;
 use forebay_core::{ConfigError, Duration, Packet, Time};
 use forebay_shaper::{Operation, Recording};
 use serde_json::{Map, Value, json};
@@ -51,7 +52,15 @@ impl Live {
         let seed = scenario.table().seed;
         for (index, entry) in scenario.entries().enumerate() {
             for flow in 0..entry.table.flows {
-                participants.push(scenario.participant(index, flow, seed, None)?);
+                let participant = scenario.participant(index, flow, seed, None)?;
+                let is_own = matches!(participant.generator, Generator::Endpoints(_));
+                require(!is_own, &format!("traffic[{index}].kind"), || {
+                    format!(
+                        "\"{}\" has a protocol of its own, which runs only in the simulator",
+                        entry.table.kind
+                    )
+                })?;
+                participants.push(participant);
                 meters.push(UserMeter::new(index as u32, class_of[index], entry.codec()));
             }
         }
@@ -81,6 +90,7 @@ impl Live {
         let step = match generator {
             Generator::Datagrams(source) => source.next(after, rng).map(Step::Datagram),
             Generator::Transfers(source) => source.next(after, rng).map(Step::Transfer),
+            Generator::Endpoints(_) => None,
         };
         let step = step.filter(|step| step.at() < *stop);
         self.asked(index, step);

@@ -18,6 +18,8 @@ pub enum Event {
     SenderTimer(u32),
     /// A TCP receiver's timer: delayed acknowledgment.
     ReceiverTimer(u32),
+    /// An endpoint's deadline, its start, or its stop: of user index / 2, the receiving end if odd.
+    Endpoint(u32),
     /// A box wants to be asked what it has to send.
     BoxTimer(u32),
     /// A datagram source sends.
@@ -49,13 +51,14 @@ impl Event {
             Event::Wireless(_) => 4,
             Event::SenderTimer(_) => 5,
             Event::ReceiverTimer(_) => 6,
-            Event::BoxTimer(_) => 7,
-            Event::Datagram(_) => 8,
-            Event::Transfer(_) => 9,
-            Event::End(_) => 10,
-            Event::Closed(_) => 11,
-            Event::Sample => 12,
-            Event::WarmupEnd => 13,
+            Event::Endpoint(_) => 7,
+            Event::BoxTimer(_) => 8,
+            Event::Datagram(_) => 9,
+            Event::Transfer(_) => 10,
+            Event::End(_) => 11,
+            Event::Closed(_) => 12,
+            Event::Sample => 13,
+            Event::WarmupEnd => 14,
         }
     }
 }

@@ -32,5 +32,5 @@ pub use event::Event;
 pub use fabric::{AccessLink, Capture, FabricSpec, Link, LinkChange, LinkSpec, Stop, Target};
 pub use measures::{ClassPoint, LinkSeries, MeasuresSpec, SegmentTrace};
 pub use parallel::{Parallel, Plan, Run};
-pub use transport::{Conditioner, Entry, TransportSpec, UDP_HEADERS, User};
+pub use transport::{Conditioner, Ends, Entry, TransportSpec, UDP_HEADERS, User};
 pub use world::{Progress, RunError, World, WorldSpec};

@@ -6,7 +6,7 @@ use super::link::DirectedLink;
 use super::profile::Conditioners;
 use super::{Row, Scenario, Traffic};
 use crate::engine::{
-    AccessLink, Conditioner, Entry, FabricSpec, MeasuresSpec, Parallel, PlacedBox, Plan, Run,
+    AccessLink, Conditioner, Ends, Entry, FabricSpec, MeasuresSpec, Parallel, PlacedBox, Plan, Run,
     SegmentTrace, Stop, Target, TransportSpec, User, World, WorldSpec,
 };
 use crate::measure::UserMeter;
@@ -143,7 +143,8 @@ impl Scenario {
     /// A run of this scenario with `seed` for its random streams, in at most `threads` parts. It
     /// has one part if it cannot be divided, or would not be faster. Results are the same.
     ///
-    /// Boxes, wireless networks, `[[change]]`, plug-ins and `tcp_trace` need one part.
+    /// Boxes, wireless networks, `[[change]]`, plug-ins, `tcp_trace` and endpoints with a protocol of
+    /// their own need one part.
     ///
     /// # Errors
     /// As [`Scenario::world`].
@@ -350,7 +351,7 @@ impl Scenario {
                     _ => *laid.entry(hops.to_vec()).or_insert_with(|| layout.path(hops, None)),
                 };
                 let forward = lay(&paths.forward, layout);
-                let Participant { name, start, stop, rng, generator, .. } =
+                let Participant { name, start, stop, mut rng, generator, .. } =
                     self.participant(index, flow, seed, paths.place.as_ref())?;
                 let entry = match generator {
                     Generator::Datagrams(source) => {
@@ -362,6 +363,13 @@ impl Scenario {
                         let backward = lay(&paths.backward, layout);
                         let tcp = Arc::clone(&tcp);
                         Entry::Transfers { source, tcp, backward, open: None, connections: 0 }
+                    }
+                    Generator::Endpoints(pair) => {
+                        let backward = lay(&paths.backward, layout);
+                        let number = next_flow;
+                        next_flow += 1;
+                        let own = Rng::named(rng.next_u64(), "endpoints");
+                        Entry::Endpoints(Box::new(Ends::new(pair(own), number, backward)))
                     }
                 };
                 let conditioner = table.profile.as_ref();

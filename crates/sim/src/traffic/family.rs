@@ -1,6 +1,6 @@
 //! The family of sources of traffic.
 
-use super::{Datagrams, Marks, Transfers};
+use super::{Datagrams, Marks, Pair, Transfers};
 use crate::course::{Course, Schedule, Varies};
 use crate::wireless::Track;
 use forebay_core::{ConfigError, Duration, Family, Rng};
@@ -13,6 +13,8 @@ pub enum Generator {
     Datagrams(Box<dyn Datagrams>),
     /// Transfers over TCP.
     Transfers(Box<dyn Transfers>),
+    /// Two ends with a protocol of their own.
+    Endpoints(Pair),
 }
 
 /// The transport of a source.
@@ -23,6 +25,8 @@ pub enum Transport {
     Tcp,
     /// Datagrams.
     Datagrams,
+    /// A protocol of its own.
+    Own,
 }
 
 /// The measure by which a user would judge a source.
@@ -99,6 +103,11 @@ impl Facts {
     /// A source of transfers over TCP.
     pub const fn transfers(judged_by: JudgedBy) -> Self {
         Facts { transport: Transport::Tcp, judged_by }
+    }
+
+    /// A source with a protocol of its own.
+    pub const fn endpoints(judged_by: JudgedBy) -> Self {
+        Facts { transport: Transport::Own, judged_by }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Sources of traffic: datagrams (open loop) and transfers over TCP.
+//! Sources of traffic: datagrams (open loop), transfers over TCP, and endpoints of other protocols.
 //!
 //! A traffic entry of a scenario names a source (`kind = "voice"`) and gives its parameters;
 //! [`builtin`] has all of them. Each flow of an entry has a generator and a random stream. A
@@ -9,6 +9,7 @@ mod bulk;
 mod bursty;
 mod cbr;
 mod clock;
+mod endpoint;
 mod family;
 mod files;
 mod law;
@@ -23,6 +24,7 @@ mod voice;
 mod web;
 mod writes;
 
+pub use endpoint::{Account, Completed, Endpoint, Pair};
 pub use family::{BuildSite, Facts, Generator, JudgedBy, Transport};
 pub(crate) use law::{Law, Variate};
 pub use pcap::{Pcap, PcapParams};
@@ -220,7 +222,7 @@ pub(crate) mod tests {
     {
         match N::build(params, &site()).unwrap() {
             Generator::Datagrams(source) => source,
-            Generator::Transfers(_) => unreachable!("{} sends datagrams", N::NAME),
+            _ => unreachable!("{} sends datagrams", N::NAME),
         }
     }
 
@@ -231,7 +233,7 @@ pub(crate) mod tests {
     {
         match N::build(params, &site()).unwrap() {
             Generator::Transfers(source) => source,
-            Generator::Datagrams(_) => unreachable!("{} uses TCP", N::NAME),
+            _ => unreachable!("{} uses TCP", N::NAME),
         }
     }
 
@@ -263,6 +265,7 @@ pub(crate) mod tests {
             let transport = match entry.build(&whole, &site).unwrap() {
                 Generator::Datagrams(_) => Transport::Datagrams,
                 Generator::Transfers(_) => Transport::Tcp,
+                Generator::Endpoints(_) => Transport::Own,
             };
             assert_eq!(entry.facts.transport, transport, "{}", entry.name);
         }

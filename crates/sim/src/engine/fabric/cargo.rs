@@ -27,7 +27,7 @@ pub struct Cargo {
     pub sent: Time,
     /// Flow of its connection, or [`DATAGRAM`].
     pub flow: u32,
-    /// Life of its connection: flows are used again.
+    /// Life of its connection: flows are used again. [`ENDPOINT`] if an endpoint has sent it.
     pub life: u32,
     /// Whether it goes from receiver to sender.
     pub backward: bool,
@@ -35,6 +35,9 @@ pub struct Cargo {
 
 /// The flow of a packet that belongs to no connection.
 pub const DATAGRAM: u32 = u32::MAX;
+
+/// The life of a packet that an endpoint has sent: the hold has its bytes.
+pub const ENDPOINT: u32 = 1;
 
 impl Default for Cargo {
     fn default() -> Self {
@@ -146,6 +149,8 @@ pub struct Hold {
     open: u64,
     /// The first of these.
     next: u32,
+    /// By place, the bytes of packets that endpoints have sent. A buffer stays with its place.
+    bytes: Vec<Vec<u8>>,
 }
 
 impl Hold {
@@ -160,6 +165,7 @@ impl Hold {
             word: 0,
             open: 0,
             next: 0,
+            bytes: Vec::new(),
         };
         hold.go_on();
         hold
@@ -214,6 +220,21 @@ impl Hold {
         cargo.packet.id = id;
         *self.at(id) = cargo;
         id
+    }
+
+    /// Stores `cargo` with `bytes`, and exchanges them for a buffer that is free. Returns its handle.
+    pub fn store_bytes(&mut self, cargo: Cargo, bytes: &mut Vec<u8>) -> u32 {
+        let id = self.store(cargo);
+        if self.bytes.len() <= id as usize {
+            self.bytes.resize_with(self.places.len(), Vec::new);
+        }
+        std::mem::swap(&mut self.bytes[id as usize], bytes);
+        id
+    }
+
+    /// Exchanges the bytes of packet `id`, which an endpoint has sent, for those of `buffer`.
+    pub fn take_bytes(&mut self, id: u32, buffer: &mut Vec<u8>) {
+        std::mem::swap(&mut self.bytes[id as usize], buffer);
     }
 
     pub fn at(&mut self, id: u32) -> &mut Cargo {

@@ -2,7 +2,7 @@
 
 use super::Owners;
 use crate::engine::fabric::{FabricSpec, Target};
-use crate::engine::transport::{Entry, TransportSpec};
+use crate::engine::transport::{Entry, TransportSpec, User};
 use crate::engine::world::WorldSpec;
 use forebay_core::{Duration, Time};
 use std::collections::{BTreeSet, VecDeque};
@@ -87,7 +87,9 @@ impl Plan {
     /// faster.
     pub fn new(spec: &WorldSpec, threads: usize) -> Option<Plan> {
         let threads = threads.min(usize::from(u8::MAX) - 1);
+        let foreign = |user: &User| matches!(user.entry, Entry::Endpoints(_));
         let is_one = spec.fabric.wireless.is_some()
+            || spec.transport.users.iter().any(foreign)
             || !spec.boxes.is_empty()
             || spec.measures.segments.is_some();
         if threads < 2 || is_one || spec.fabric.links.is_empty() {

@@ -3,15 +3,17 @@
 //! It sends packets into the fabric, and reports to the measures. It knows neither boxes nor the world.
 
 mod connection;
+mod endpoint;
 mod incoming;
 mod tcp;
 
 pub use connection::Connections;
+pub use endpoint::Ends;
 use incoming::Opening;
 
 use super::event::Event;
 use super::fabric::Fabric;
-use super::fabric::cargo::{Cargo, DATAGRAM};
+use super::fabric::cargo::{Cargo, DATAGRAM, ENDPOINT};
 use super::measures::Measures;
 use crate::traffic::{Datagram, Datagrams, Marks, Transfers};
 use forebay_core::{Packet, PacketKind, Rng, Time};
@@ -40,6 +42,8 @@ pub enum Entry {
         /// Number of connections so far.
         connections: u32,
     },
+    /// Two ends with a protocol of their own.
+    Endpoints(Box<Ends>),
     /// The user's sender is in another part of the network.
     Elsewhere,
 }
@@ -88,7 +92,7 @@ impl User {
     pub fn receive_window(&self) -> u64 {
         match &self.entry {
             Entry::Transfers { tcp, .. } => tcp.connection.receive_window.largest(),
-            Entry::Datagrams { .. } | Entry::Elsewhere => 0,
+            Entry::Datagrams { .. } | Entry::Endpoints(_) | Entry::Elsewhere => 0,
         }
     }
 }
@@ -119,6 +123,10 @@ pub struct Transport {
     homes: Option<Homes>,
     /// Messages to other parts, with the numbers of these.
     notices: Vec<(u16, Notice)>,
+    /// A buffer for the datagrams of endpoints.
+    buffer: Vec<u8>,
+    /// What an endpoint has done that ends the run.
+    fault: Option<String>,
 }
 
 impl Transport {
@@ -134,6 +142,8 @@ impl Transport {
             connections: Connections::new(part, spec.first_connection, users, transfers),
             homes: spec.homes,
             notices: Vec::new(),
+            buffer: Vec::new(),
+            fault: None,
         }
     }
 
@@ -176,6 +186,7 @@ impl Transport {
             match self.users[index as usize].entry {
                 Entry::Datagrams { .. } => self.next_datagram(index, start, fabric),
                 Entry::Transfers { .. } => self.next_transfer(index, start, fabric),
+                Entry::Endpoints(_) => self.begin_ends(index, fabric),
                 Entry::Elsewhere => {}
             }
         }
@@ -193,8 +204,12 @@ impl Transport {
         self.conditioners.extend(conditioners);
         for mut user in users {
             user.start = user.start.max(now);
-            if let Entry::Datagrams { source, first_flow, .. } = &mut user.entry {
-                *first_flow = self.connections.take_numbers(source.flows());
+            match &mut user.entry {
+                Entry::Datagrams { source, first_flow, .. } => {
+                    *first_flow = self.connections.take_numbers(source.flows());
+                }
+                Entry::Endpoints(ends) => ends.number = self.connections.take_numbers(1),
+                Entry::Transfers { .. } | Entry::Elsewhere => {}
             }
             self.users.push(user);
         }
@@ -215,6 +230,7 @@ impl Transport {
                 }
                 self.cut(now, index, fabric, measures);
             }
+            Entry::Endpoints(_) => self.attend(now, 2 * index, fabric, measures),
             Entry::Elsewhere => {}
         }
     }
@@ -233,6 +249,9 @@ impl Transport {
         let cargo = fabric.hold.look(id);
         let (flow, user, ecn) = (cargo.flow, cargo.user, cargo.packet.ecn());
         measures.tally.note(now, cargo.packet.flow);
+        if flow == DATAGRAM && cargo.life == ENDPOINT {
+            return self.deliver_to_end(now, id, fabric, measures);
+        }
         let payload = match flow {
             DATAGRAM => cargo.packet.len.saturating_sub(UDP_HEADERS),
             _ => cargo.segment.len,

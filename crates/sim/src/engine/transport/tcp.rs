@@ -409,11 +409,13 @@ impl Transport {
         for flow in self.connections.flows() {
             self.charge(flow, measures);
         }
+        self.charge_ends(measures);
     }
 
     /// Frees all connections.
     pub fn close(&mut self) {
         self.connections = Connections::new(0, 0, 0, 0);
+        self.close_ends();
     }
 }
 

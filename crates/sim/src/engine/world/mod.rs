@@ -174,7 +174,7 @@ impl World {
 
     /// Checks that the run can go on.
     pub(in crate::engine) fn check(&self) -> Result<(), RunError> {
-        self.check_disciplines()?;
+        self.check_foreign()?;
         if self.fabric.hold.count() > MOST_UNDER_WAY {
             return Err(self.overflowed());
         }
@@ -212,7 +212,7 @@ impl World {
 
     /// The run has reached `stop`.
     fn arrive(&mut self) -> Result<Progress, RunError> {
-        self.check_disciplines()?;
+        self.check_foreign()?;
         if self.stop < self.end {
             return Ok(Progress { share: self.share(), arrived: true, complete: false });
         }
@@ -240,8 +240,11 @@ impl World {
         self.now.as_nanos() as f64 / self.end.as_nanos() as f64
     }
 
-    /// Checks that no plug-in has broken the contract of disciplines.
-    fn check_disciplines(&self) -> Result<(), RunError> {
+    /// Checks that no plug-in has broken the contract of disciplines, and no endpoint that of endpoints.
+    fn check_foreign(&self) -> Result<(), RunError> {
+        if let Some(fault) = self.transport.fault() {
+            return Err(RunError(fault.to_owned()));
+        }
         for link in self.fabric.links() {
             if let Some(fault) = link.port().fault() {
                 return Err(RunError(format!("link \"{}\": {fault}", link.name)));
@@ -383,6 +386,7 @@ impl World {
                 self.with_boxes(|boxes, ends| boxes.on_timer(placed, key, ends));
             }
             Event::Datagram(user) => transport.send_datagram(now, user, fabric, measures),
+            Event::Endpoint(end) => transport.attend_at(key, end, fabric, measures),
             Event::Transfer(transfer) => transport.start_transfer(now, transfer, fabric, measures),
             Event::End(flow) => transport.stop_endless(now, flow, fabric, measures),
             Event::Closed(flow) => transport.close_receiver(flow),
@@ -412,7 +416,9 @@ impl World {
     /// Adds a point to every series.
     pub(in crate::engine) fn sample(&mut self) {
         self.settle();
-        let open = self.transport.connections().windows();
+        let classes = self.measures.users.iter().map(|user| user.class);
+        let ends: Vec<_> = self.transport.windows_of_ends(classes).collect();
+        let open = self.transport.connections().windows().chain(ends);
         self.measures.sample(self.now, self.fabric.links_mut(), open);
         self.boxes.sample(&mut self.measures.series.links);
     }

@@ -1,0 +1,288 @@
+//! A QUIC host: an endpoint of quinn with one connection, and an application.
+
+use crate::application::{Receiver, Sender, Sending};
+use crate::clock;
+use crate::control::Controls;
+use crate::plain::Plain;
+use bytes::BytesMut;
+use forebay_core::{Ecn, Rng, Time};
+use forebay_sim::traffic::{Account, Completed, Endpoint};
+use quinn_proto::{
+    ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent,
+    EcnCodepoint, EndpointConfig, Event, NoneTokenStore, ServerConfig, TimeSource, TransportConfig,
+    ValidationTokenConfig,
+};
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+/// What the two hosts of a flow have in common.
+#[derive(Clone)]
+pub struct HostParams {
+    /// What the sender sends.
+    pub sending: Sending,
+    /// Congestion control of both.
+    pub controls: Controls,
+    /// Bytes that may be in flight of a stream, and of a connection. None: quinn's 1.25 MB for a stream.
+    pub window: Option<u32>,
+    /// The longest UDP payload that path MTU discovery tries, in bytes, 1200 or more.
+    pub longest: u16,
+}
+
+/// A sender and a receiver; random numbers come from `rng`.
+pub fn pair(params: &HostParams, mut rng: Rng) -> [Box<dyn Endpoint>; 2] {
+    let own = |rng: &mut Rng, name| Rng::named(rng.next_u64(), name);
+    let sender = Host::new(params, Role::Sender(Sender::new(params.sending)), own(&mut rng, "a"));
+    let receiver = Host::new(params, Role::Receiver(Receiver::default()), own(&mut rng, "b"));
+    [Box::new(sender), Box::new(receiver)]
+}
+
+enum Role {
+    Sender(Sender),
+    Receiver(Receiver),
+}
+
+/// One end of a QUIC connection.
+pub struct Host {
+    endpoint: quinn_proto::Endpoint,
+    connection: Option<(ConnectionHandle, Connection)>,
+    role: Role,
+    /// Only of the host that connects.
+    client: Option<ClientConfig>,
+    /// Datagrams of the endpoint itself, without a connection.
+    answers: VecDeque<Vec<u8>>,
+    is_open: bool,
+    fault: Option<String>,
+}
+
+/// The address of the other host. Both have the same: a link joins no more than these two.
+const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
+
+/// Bytes of connection IDs.
+const ID: usize = 8;
+
+struct Ids(Rng);
+
+impl ConnectionIdGenerator for Ids {
+    fn generate_cid(&mut self) -> ConnectionId {
+        ConnectionId::new(&self.0.next_u64().to_be_bytes())
+    }
+
+    fn cid_len(&self) -> usize {
+        ID
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// Tokens are not used, and the date is always the same.
+struct NoDate;
+
+impl TimeSource for NoDate {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH
+    }
+}
+
+impl Host {
+    fn new(params: &HostParams, role: Role, mut rng: Rng) -> Self {
+        let mut transport = TransportConfig::default();
+        transport.congestion_controller_factory(Arc::new(Factory(Arc::clone(&params.controls))));
+        transport.max_concurrent_uni_streams(params.sending.streams.saturating_mul(2).into());
+        // A flow that waits is still one: nobody gives up.
+        transport.max_idle_timeout(None);
+        if let Some(window) = params.window {
+            transport.stream_receive_window(window.into());
+            transport.receive_window(window.into());
+            transport.send_window(window.into());
+        }
+        let mut discovery = quinn_proto::MtuDiscoveryConfig::default();
+        discovery.upper_bound(params.longest);
+        transport.mtu_discovery_config(Some(discovery));
+        let transport = Arc::new(transport);
+
+        let mut seed = [0; 32];
+        seed.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&rng.next_u64().to_be_bytes()));
+        let first = ConnectionId::new(&rng.next_u64().to_be_bytes());
+        let ids = rng.next_u64();
+        let mut config = EndpointConfig::new(Arc::new(Plain));
+        config.rng_seed(Some(seed));
+        config.cid_generator(move || Box::new(Ids(Rng::named(ids, "ids"))));
+        let (mut server, mut client) = (None, None);
+        match role {
+            Role::Sender(_) => {
+                let mut own = ClientConfig::new(Arc::new(Plain));
+                own.initial_dst_cid_provider(Arc::new(move || first));
+                own.transport_config(transport).token_store(Arc::new(NoneTokenStore));
+                client = Some(own);
+            }
+            Role::Receiver(_) => {
+                let mut own = ServerConfig::new(Arc::new(Plain), Arc::new(Plain));
+                let mut tokens = ValidationTokenConfig::default();
+                tokens.sent(0);
+                own.transport_config(transport).validation_token_config(tokens);
+                own.time_source(Arc::new(NoDate));
+                server = Some(Arc::new(own));
+            }
+        }
+        let endpoint = quinn_proto::Endpoint::new(Arc::new(config), server, true, None);
+        Host {
+            endpoint,
+            connection: None,
+            role,
+            client,
+            answers: VecDeque::new(),
+            is_open: false,
+            fault: None,
+        }
+    }
+
+    /// Handles what the connection reports, and lets the application act.
+    fn turn(&mut self, now: Instant) {
+        let Some((handle, connection)) = &mut self.connection else { return };
+        loop {
+            while let Some(event) = connection.poll_endpoint_events() {
+                if let Some(event) = self.endpoint.handle_event(*handle, event) {
+                    connection.handle_event(event);
+                }
+            }
+            match connection.poll() {
+                Some(Event::Connected) => self.is_open = true,
+                Some(Event::ConnectionLost { reason }) => {
+                    self.is_open = false;
+                    use quinn_proto::ConnectionError::{ApplicationClosed, LocallyClosed};
+                    if !matches!(reason, ApplicationClosed(_) | LocallyClosed) {
+                        self.fault = Some(format!("the connection is lost: {reason}"));
+                    }
+                }
+                Some(Event::HandshakeDataReady | Event::Stream(_)) => {}
+                Some(Event::DatagramReceived | Event::DatagramsUnblocked) => {}
+                None => break,
+            }
+        }
+        match &mut self.role {
+            Role::Sender(sender) => sender.write(connection, now),
+            Role::Receiver(receiver) => receiver.read(connection),
+        }
+    }
+}
+
+/// A shared factory as quinn wants it.
+struct Factory(Controls);
+
+impl quinn_proto::congestion::ControllerFactory for Factory {
+    fn build(
+        self: Arc<Self>,
+        now: Instant,
+        mtu: u16,
+    ) -> Box<dyn quinn_proto::congestion::Controller> {
+        Arc::clone(&self.0).build(now, mtu)
+    }
+}
+
+impl Endpoint for Host {
+    fn begin(&mut self, now: Time) {
+        let Some(client) = self.client.take() else { return };
+        match self.endpoint.connect(clock::instant(now), client, PEER, "receiver") {
+            Ok(connection) => self.connection = Some(connection),
+            Err(error) => self.fault = Some(error.to_string()),
+        }
+    }
+
+    fn receive(&mut self, now: Time, datagram: &[u8], ecn: Ecn) {
+        let now = clock::instant(now);
+        let data = BytesMut::from(datagram);
+        let mut answer = Vec::new();
+        let ecn = EcnCodepoint::from_bits(ecn as u8);
+        match self.endpoint.handle(now, PEER, None, ecn, data, &mut answer) {
+            Some(DatagramEvent::ConnectionEvent(_, event)) => {
+                if let Some((_, connection)) = &mut self.connection {
+                    connection.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) if self.connection.is_none() => {
+                match self.endpoint.accept(incoming, now, &mut answer, None) {
+                    Ok(connection) => self.connection = Some(connection),
+                    Err(error) => self.fault = Some(error.cause.to_string()),
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => self.endpoint.ignore(incoming),
+            Some(DatagramEvent::Response(_)) => self.answers.push_back(answer),
+            None => {}
+        }
+        self.turn(now);
+    }
+
+    fn transmit(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<Ecn> {
+        if let Some(answer) = self.answers.pop_front() {
+            *datagram = answer;
+            return Some(Ecn::NotEct);
+        }
+        let (_, connection) = self.connection.as_mut()?;
+        let transmit = connection.poll_transmit(clock::instant(now), 1, datagram)?;
+        Some(match transmit.ecn {
+            None => Ecn::NotEct,
+            Some(EcnCodepoint::Ect0) => Ecn::Ect0,
+            Some(EcnCodepoint::Ect1) => Ecn::Ect1,
+            Some(EcnCodepoint::Ce) => Ecn::Ce,
+        })
+    }
+
+    fn deadline(&mut self, _: Time) -> Option<Time> {
+        let own = match &self.role {
+            Role::Sender(sender) if self.is_open => sender.deadline(),
+            _ => None,
+        };
+        let timeout =
+            self.connection.as_mut().and_then(|(_, connection)| connection.poll_timeout());
+        timeout.map(clock::time).into_iter().chain(own).min()
+    }
+
+    fn on_deadline(&mut self, now: Time) {
+        let now = clock::instant(now);
+        if let Some((_, connection)) = &mut self.connection
+            && connection.poll_timeout().is_some_and(|timeout| timeout <= now)
+        {
+            connection.handle_timeout(now);
+        }
+        self.turn(now);
+    }
+
+    fn end(&mut self, now: Time) {
+        if let (Some((_, connection)), Role::Sender(sender)) =
+            (&mut self.connection, &mut self.role)
+        {
+            sender.end(connection, clock::instant(now));
+        }
+    }
+
+    fn account(&self) -> Account {
+        let delivered = match &self.role {
+            Role::Receiver(receiver) => Some(receiver.delivered),
+            Role::Sender(_) => None,
+        };
+        let stats = self.connection.as_ref().map(|(_, connection)| connection.stats());
+        let path = stats.as_ref().map(|stats| stats.path);
+        Account {
+            delivered,
+            is_open: self.is_open,
+            cwnd: path.map(|path| path.cwnd),
+            retransmissions: path.map_or(0, |path| path.lost_packets),
+            timeouts: 0,
+        }
+    }
+
+    fn completed(&mut self) -> Option<Completed> {
+        match &mut self.role {
+            Role::Receiver(receiver) => receiver.completed.pop_front(),
+            Role::Sender(_) => None,
+        }
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.fault.clone()
+    }
+}
