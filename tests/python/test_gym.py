@@ -350,10 +350,12 @@ def test_kinds_that_cannot_change_say_which_can() -> None:
 
 def test_a_step_needs_an_episode() -> None:
     env = forebay.gym.Env(scenario())
-    with pytest.raises(ValueError, match=r"the size of the episodes|reset first"):
+    with pytest.raises(ValueError, match="there is no episode; call reset first"):
         env.step(np.zeros(1, np.float32))
     env.reset(seed=1)
-    with pytest.raises(ValueError, match="do not have the size"):
+    with pytest.raises(
+        ValueError, match=r"got 2 numbers; give one from -1 to 1 for each of drop_p"
+    ):
         env.step(np.zeros(2, np.float32))
     with pytest.raises(ValueError, match="has not ended"):
         env.finish()
@@ -393,7 +395,7 @@ def test_a_copy_begins_the_episode_that_would_have_begun(make: Any, copied: Any)
     env.reset(seed=3)
     again = copied(env)
     parallel = isinstance(env, forebay.gym.ParallelEnv)
-    with pytest.raises(ValueError, match="do not have the size of the episodes"):
+    with pytest.raises(ValueError, match="there is no episode; call reset first"):
         again.step({} if parallel else env.action_space.sample())
     first, second = (each.reset() for each in (env, again))
     assert str(first) == str(second)
@@ -413,6 +415,43 @@ def test_nan_is_no_action() -> None:
         env.reset(seed=1)
         with pytest.raises(ValueError, match=r"action \d is nan; an action is a number from -1"):
             env.step(action)  # type: ignore[arg-type]
+
+
+def test_what_is_not_understood_is_refused() -> None:
+    for make, wrong in (
+        (forebay.gym.Env, {"normalise": "no"}),
+        (forebay.gym.ParallelEnv, {"normalise": 1}),
+        (forebay.gym.VectorEnv, {"copy": "no"}),
+    ):
+        with pytest.raises(ValueError, match="must be True or False, got"):
+            make(scenario(), **wrong)
+    counts: tuple[dict[str, Any], ...]
+    counts = ({"num_envs": "2"}, {"num_envs": 1.5}, {"threads": 1.5}, {"threads": 0})
+    for count in counts:
+        with pytest.raises(ValueError, match="must be whole numbers, 1 or more"):
+            forebay.gym.VectorEnv(scenario(), **count)
+    envs = forebay.gym.VectorEnv(scenario(), num_envs=2)
+    with pytest.raises(ValueError, match="there is no episode; call reset first"):
+        envs.step(np.zeros((2, 1), np.float32))
+    assert str(envs.reset(seed=np.int64(4))) == str(envs.reset(seed=4))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"got 3 numbers; .* in each of 2 environments"):
+        envs.step(np.zeros((3, 1), np.float32))
+
+
+def test_a_refused_action_leaves_no_trace() -> None:
+    def rewards(wrong: bool) -> list[dict[str, float]]:
+        env = forebay.gym.ParallelEnv(scenario(), traffic="downloads")
+        env.reset(seed=1)
+        if wrong:
+            for action in (
+                {"downloads_1": np.array([np.nan], np.float32)},
+                {"downloads_9": np.zeros(1, np.float32)},
+            ):
+                with pytest.raises(ValueError, match=r"is nan|there is no agent \"downloads_9\""):
+                    env.step(action)
+        return [env.step({})[1] for _ in range(5)]
+
+    assert rewards(wrong=True) == rewards(wrong=False)
 
 
 def test_a_step_is_shown_as_a_line() -> None:

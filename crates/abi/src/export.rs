@@ -3,7 +3,7 @@
 
 use crate::convert::{c_string, from_c, give, number, read_tcp, text, to_c, write};
 use crate::interface::*;
-use crate::version::misfit;
+use crate::version::{self, misfit};
 use forebay_core::tcp::Tcp;
 use forebay_core::{
     ConfigError, Context, Discipline, DropReason, Entry, Packet, Rate, Registry, Rng, Setting,
@@ -111,9 +111,14 @@ unsafe fn asked<'a>(
     setting: *const ForebaySetting,
 ) -> Result<(&'a Entry<dyn Discipline>, Value, Setting), ConfigError> {
     // SAFETY: `data` was made of an entry by `export`; the setting is the caller's.
-    let (entry, setting) = unsafe { (&*(*kind).data.cast::<Entry<dyn Discipline>>(), *setting) };
+    let (entry, setting) =
+        unsafe { (&*(*kind).data.cast::<Entry<dyn Discipline>>(), version::setting(setting)) };
+    let setting = setting.map_err(|fault| ConfigError::new("", fault))?;
     // SAFETY: by the contract above.
     let params = match unsafe { text(params) } {
+        None if !params.is_null() => {
+            return Err(ConfigError::new("", "the parameters are not UTF-8"));
+        }
         None | Some("") => json!({}),
         Some(text) => serde_json::from_str(text).map_err(|error| {
             ConfigError::new("", format!("the parameters are not JSON: {error}"))
@@ -227,14 +232,15 @@ unsafe fn with<T: From<i8>>(
     // Everything happens inside the closure, so that little is captured.
     let answer = catch_unwind(AssertUnwindSafe(move || {
         // SAFETY: by the contract above.
-        let (queue, now, size) =
-            unsafe { (&mut *state.cast::<Queue>(), (*cx).now, (*cx).struct_size) };
-        if let Some(misfit) = misfit(size) {
+        let (queue, misfit) = unsafe { (&mut *state.cast::<Queue>(), misfit(cx)) };
+        if let Some(misfit) = misfit {
             queue.fault.get_or_init(|| c_string(&misfit));
         }
         if queue.fault.get().is_some() {
             return T::from(FAILED);
         }
+        // SAFETY: as above.
+        let now = unsafe { (*cx).now };
         // SAFETY: the context's own function.
         let begin = || Rng::named(unsafe { ((*cx).random)(cx) }, "plug-in");
         let (rng, mut host) = (queue.rng.get_or_insert_with(begin), Host(cx));

@@ -14,8 +14,10 @@ use std::sync::Arc;
 
 /// Size of the buffer for a message.
 const MESSAGE: usize = 1024;
-/// Size of the buffer for parameters.
+/// Size of the buffer for parameters, unless they need more.
 const PARAMETERS: usize = 64 * 1024;
+/// Largest size of that buffer.
+const MOST_PARAMETERS: usize = 16 << 20;
 
 /// The entry for the discipline at `kind`. Messages name its library as `from`.
 ///
@@ -36,6 +38,12 @@ pub unsafe fn import(
     let [Some(name), Some(summary), Some(source)] = words else {
         return Err("a discipline without name, summary or source".into());
     };
+    let usual = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    if name.is_empty() || !name.chars().all(usual) {
+        return Err(format!(
+            "a discipline cannot be called {name:?}; use letters, digits, \"-\", \"_\" and \".\""
+        ));
+    }
     let missing = |function: &str| format!("discipline \"{name}\" has no function `{function}`");
     let calls = Calls {
         destroy: kind.destroy.ok_or_else(|| missing("destroy"))?,
@@ -109,6 +117,10 @@ impl Recipe<dyn Discipline> for Import {
             let text = written(&out);
             match usize::try_from(length) {
                 Err(_) => return Err(convert::error(&text)),
+                Ok(length) if length >= MOST_PARAMETERS => {
+                    let what = format!("its `effective` returned {length}, as the length of text");
+                    return Err(ConfigError::new("", format!("{}: {what}", self.who)));
+                }
                 Ok(length) if length >= room => room = length + 1,
                 Ok(_) => {
                     return serde_json::from_str(&text).map_err(|error| {

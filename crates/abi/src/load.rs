@@ -63,9 +63,34 @@ pub fn load(path: &Path) -> Result<Plugin, String> {
     Ok(plugin)
 }
 
+/// The library at `path`. All its symbols must be there: one that is looked for only when it is
+/// called would end the process.
+///
+/// # Safety
+/// What the library does when it is loaded is sound.
+unsafe fn system(path: &Path) -> Result<Library, libloading::Error> {
+    #[cfg(unix)]
+    // SAFETY: by the contract above.
+    unsafe {
+        use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+        Library::open(Some(path), RTLD_NOW | RTLD_LOCAL).map(Into::into)
+    }
+    #[cfg(not(unix))]
+    // SAFETY: by the contract above.
+    unsafe {
+        Library::new(path)
+    }
+}
+
+/// Why the system does not load a library, in its own words, such as the symbol that is missing.
+fn reason(error: &libloading::Error) -> String {
+    let own = std::error::Error::source(error).map(ToString::to_string);
+    format!("the system cannot load it: {}", own.unwrap_or_else(|| error.to_string()))
+}
+
 fn open(path: &Path, from: &str) -> Result<Vec<Entry<dyn Discipline>>, String> {
     // SAFETY: whoever names a plug-in trusts it as a program that he runs.
-    let library = unsafe { Library::new(path) }.map_err(|error| error.to_string())?;
+    let library = unsafe { system(path) }.map_err(|error| reason(&error))?;
     // SAFETY: the interface says what the symbol is.
     let get = unsafe { library.get::<ForebayPlugin>(SYMBOL.as_bytes()) }.map_err(|_| {
         format!("it has no function `{SYMBOL}`; is it a plug-in? forebay.h says what it exports")

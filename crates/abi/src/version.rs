@@ -6,6 +6,8 @@ use std::ptr;
 
 /// Size of [`ForebayDiscipline`] in version 1.0: its two flags take a word.
 const FIRST_DISCIPLINE: usize = 8 + 21 * size_of::<usize>();
+/// Size of [`ForebaySetting`] in version 1.0.
+const FIRST_SETTING: usize = 24;
 /// Size of [`ForebayContext`] in version 1.0.
 const FIRST_CONTEXT: usize = 16 + 6 * size_of::<usize>();
 
@@ -21,7 +23,7 @@ const _: () = {
     let call = size_of::<usize>();
     ends!(ForebayTcp, sack: 32, 64);
     ends!(ForebayContext, bytes: call, FIRST_CONTEXT);
-    ends!(ForebaySetting, rate: 8, 24);
+    ends!(ForebaySetting, rate: 8, FIRST_SETTING);
     ends!(ForebayDiscipline, dequeue_batch: call, FIRST_DISCIPLINE);
 };
 
@@ -61,13 +63,67 @@ pub unsafe fn known(from: *const ForebayDiscipline) -> Result<ForebayDiscipline,
     }
 }
 
-/// The fault of a host whose context says `size`, if it is one that no version has.
+/// The setting at `from`, of a host.
+///
+/// # Errors
+/// There is none, it says a size that no version has, or it has another major version.
+///
+/// # Safety
+/// `from` is NULL, or points to a struct of the interface.
+pub unsafe fn setting(from: *const ForebaySetting) -> Result<ForebaySetting, String> {
+    if from.is_null() {
+        return Err("there is no setting; give a ForebaySetting".into());
+    }
+    // SAFETY: its size is what it begins with.
+    let size = unsafe { *from.cast::<u32>() };
+    if FIRST_SETTING > size as usize {
+        return Err(short("setting", size, FIRST_SETTING, "ForebaySetting"));
+    }
+    let mut setting = MaybeUninit::<ForebaySetting>::zeroed();
+    let size = (size as usize).min(size_of::<ForebaySetting>());
+    // SAFETY: so many bytes are there, and fit. Zero is a value of every member.
+    let setting = unsafe {
+        ptr::copy_nonoverlapping(from.cast::<u8>(), setting.as_mut_ptr().cast(), size);
+        setting.assume_init()
+    };
+    let (major, minor) = (setting.version >> 16, setting.version & 0xffff);
+    if major != FOREBAY_MAJOR {
+        return Err(format!(
+            "the setting has version {major}.{minor} of the interface, this library version \
+             {FOREBAY_MAJOR}.{FOREBAY_MINOR}; set version to FOREBAY_VERSION"
+        ));
+    }
+    Ok(setting)
+}
+
+/// The fault of a host whose context no version has: it says another size, or lacks a function.
+///
+/// # Safety
+/// `cx` points to a context of which at least the size is there.
 #[inline]
-pub fn misfit(size: u32) -> Option<String> {
-    (FIRST_CONTEXT > size as usize).then(|| {
-        format!(
-            "the context says that it has {size} bytes, and version {FOREBAY_MAJOR}.0 has \
-             {FIRST_CONTEXT}; set struct_size to sizeof(ForebayContext)"
-        )
-    })
+pub unsafe fn misfit(cx: *const ForebayContext) -> Option<String> {
+    // SAFETY: its size is what it begins with.
+    let size = unsafe { *cx.cast::<u32>() };
+    if FIRST_CONTEXT > size as usize {
+        return Some(short("context", size, FIRST_CONTEXT, "ForebayContext"));
+    }
+    // SAFETY: the functions are there; as addresses, they may be NULL.
+    let addresses = unsafe {
+        [
+            ("drop", ptr::addr_of!((*cx).drop).cast::<*const ()>().read()),
+            ("mark", ptr::addr_of!((*cx).mark).cast::<*const ()>().read()),
+            ("random", ptr::addr_of!((*cx).random).cast::<*const ()>().read()),
+        ]
+    };
+    let missing = addresses.into_iter().find(|(_, address)| address.is_null());
+    missing.map(|(name, _)| format!("the context has no function `{name}`"))
+}
+
+/// That a struct of the host is shorter than that of any version.
+#[cold]
+fn short(what: &str, size: u32, first: usize, name: &str) -> String {
+    format!(
+        "the {what} says that it has {size} bytes, and version {FOREBAY_MAJOR}.0 has {first}; set \
+         struct_size to sizeof({name})"
+    )
 }

@@ -208,6 +208,57 @@ fn programs_of_both_versions_run_with_disciplines_of_both() {
     }
 }
 
+/// A host whose setting, parameters or context cannot be right is told so, in one line.
+#[test]
+fn what_a_host_gets_wrong_is_said() {
+    // SAFETY: the interface's contracts are kept, but for what is told.
+    unsafe {
+        let kind = &*forebay_discipline(c"fifo".as_ptr());
+        let right = ForebaySetting {
+            struct_size: size_of::<ForebaySetting>() as u32,
+            version: forebay_version(),
+            overhead: 0,
+            mtu: 1500,
+            rate: 1_000_000,
+        };
+        let sizeless = ForebaySetting { struct_size: 0, ..right };
+        let later = ForebaySetting { version: 2 << 16, ..right };
+        for (setting, params, expected) in [
+            (std::ptr::null(), c"{}", "there is no setting; give a ForebaySetting"),
+            (
+                &raw const sizeless,
+                c"{}",
+                "the setting says that it has 0 bytes, and version 1.0 has 24; set struct_size to \
+                 sizeof(ForebaySetting)",
+            ),
+            (
+                &raw const later,
+                c"{}",
+                "the setting has version 2.0 of the interface, this library version 1.0; set \
+                 version to FOREBAY_VERSION",
+            ),
+            (&raw const right, c"{\"limit\": \"\xff\"}", "the parameters are not UTF-8"),
+        ] {
+            let mut said = [0; 256];
+            let make = kind.create.unwrap();
+            let queue = make(kind, params.as_ptr(), setting, said.as_mut_ptr(), said.len());
+            assert!(queue.is_null());
+            assert_eq!(CStr::from_ptr(said.as_ptr()).to_str().unwrap(), expected);
+        }
+
+        let make = kind.create.unwrap();
+        let queue = make(kind, c"{}".as_ptr(), &right, std::ptr::null_mut(), 0);
+        let mut bare = [0_u64; size_of::<ForebayContext>() / 8];
+        bare.as_mut_ptr().cast::<u32>().write(size_of::<ForebayContext>() as u32);
+        let packet = ForebayPacket::default();
+        let answer = kind.enqueue.unwrap()(queue, &packet, bare.as_mut_ptr().cast());
+        assert_eq!(answer, FOREBAY_FAILED);
+        let fault = CStr::from_ptr(kind.fault.unwrap()(queue)).to_str().unwrap();
+        assert_eq!(fault, "the context has no function `drop`");
+        kind.destroy.unwrap()(queue);
+    }
+}
+
 /// A host that leaves out the size of its context is told so.
 #[test]
 fn a_context_without_its_size_is_a_fault() {

@@ -401,6 +401,22 @@ fn parameters_of_every_type_arrive_in_c() {
     );
 }
 
+/// A length that no text has is an error; memory for it is not asked for.
+#[test]
+fn parameters_without_end_are_refused() {
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("endless.c");
+    let says = std::fs::read_to_string(own("says.c")).unwrap();
+    let effective = "static intptr_t effective(const ForebayDiscipline *kind, const char *params,\n\
+        const ForebaySetting *setting, char *out, uintptr_t size) {\n\
+        (void)kind, (void)params, (void)setting, (void)out; return (intptr_t)size * 2; }\n\
+        static const ForebayDiscipline says = { .effective = effective,";
+    let text = says.replace("static const ForebayDiscipline says = {", effective);
+    std::fs::write(&source, text).unwrap();
+    let plugin = forebay::load(&compiled(&source, "libendless.so")).unwrap();
+    let error = plugin.kinds[0].effective(&json!({}), &SETTING).unwrap_err().to_string();
+    assert!(error.contains("its `effective` returned 1"), "{error}");
+}
+
 #[test]
 fn what_is_no_plugin_is_refused_with_the_reason() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
@@ -451,6 +467,17 @@ fn what_is_no_plugin_is_refused_with_the_reason() {
             "quoted",
             &says.replace(r#"\"share\": {"#, r#"\"a\\\"b\": {"#),
             r#"property "a\"b" has a name that forebay.h cannot read"#,
+        ),
+        ("symbol", "int elsewhere(void); int nothing(void) { return elsewhere(); }", "elsewhere"),
+        (
+            "spaced",
+            &says.replace(r#".name = "says""#, r#".name = "it says""#),
+            r#"a discipline cannot be called "it says"; use letters, digits, "-", "_" and ".""#,
+        ),
+        (
+            "nameless",
+            &says.replace(r#".name = "says""#, r#".name = """#),
+            r#"a discipline cannot be called """#,
         ),
         (
             "none",

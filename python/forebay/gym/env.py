@@ -54,7 +54,7 @@ class Env(Remade, gymnasium.Env[Array, Array]):
 
         Raises:
             ScenarioError: anything in it that is not understood or could not run.
-            ValueError: there is no such render mode.
+            ValueError: there is no such render mode, or `normalise` is no bool.
         """
         self.render_mode = rendered(render_mode)
         scenario = read(scenario)
@@ -113,7 +113,8 @@ class Env(Remade, gymnasium.Env[Array, Array]):
             ValueError: there is no episode, or the action has not the form of `action_space`, or
                 holds nan.
         """
-        self._run.step(_flat(action), self._observation, self._reward, self._ended)
+        act = self._setup.acted(self._run, action)
+        self._run.step(act, self._observation, self._reward, self._ended)
         return self._shown(), float(self._reward[0]), False, bool(self._ended[0]), {}
 
     def _shown(self) -> Array:
@@ -140,7 +141,3 @@ class Env(Remade, gymnasium.Env[Array, Array]):
             ValueError: it has not ended.
         """
         return Result.of(self._run.finish(0))
-
-
-def _flat(action: Any) -> Array:
-    return np.ascontiguousarray(action, np.float32).reshape(-1)

@@ -53,7 +53,7 @@ class ParallelEnv(Remade, pettingzoo.ParallelEnv[str, Array, Array]):  # type: i
 
         Raises:
             ScenarioError: anything in it that is not understood or could not run.
-            ValueError: there is no such render mode.
+            ValueError: there is no such render mode, or `normalise` is no bool.
         """
         self.render_mode = rendered(render_mode)
         scenario = read(scenario)
@@ -114,13 +114,21 @@ class ParallelEnv(Remade, pettingzoo.ParallelEnv[str, Array, Array]):  # type: i
             actions: by agent; who is not named acts as in the step before.
 
         Raises:
-            ValueError: there is no episode, or an action is nan.
+            ValueError: there is no episode, an agent is not known, or an action has not the form
+                of its space or holds nan. Then nothing has changed.
         """
+        unknown = next((agent for agent in actions if agent not in self.action_spaces), None)
+        if unknown is not None:
+            known = ", ".join(self.possible_agents)
+            raise ValueError(f'actions: there is no agent "{unknown}"; one of {known}')
+        self._run.now(0)
+        acts = self._actions.copy()
         for number, agent in enumerate(self.possible_agents):
             if agent in actions:
-                self._actions[number] = actions[agent]
+                acts[number] = self._setup.acted(self._run, actions[agent])
         observations = self._observations.reshape(-1)
-        self._run.step(self._actions.reshape(-1), observations, self._rewards, self._ended)
+        self._run.step(acts.reshape(-1), observations, self._rewards, self._ended)
+        self._actions = acts
         over, agents = bool(self._ended[0]), self.agents
         rewards = {agent: float(self._rewards[number]) for number, agent in enumerate(agents)}
         if over:

@@ -122,6 +122,22 @@ class Setup:
         low = [-np.inf if name.startswith("log_") else 0.0 for name in self.observations]
         return _floats(Box(np.array(low, np.float32), np.inf, (len(low),), np.float32))
 
+    def acted(self, run: _engine.Episodes, action: Any, rows: int = 1) -> NDArray[np.float32]:
+        """What the engine is told of an action, or of those of `rows` environments, in a row.
+
+        Raises:
+            ValueError: `run` has no episode, or the action has another number of numbers.
+        """
+        run.now(0)
+        flat = np.ascontiguousarray(action, np.float32).reshape(-1)
+        if flat.size != rows * len(self.actions):
+            each = f" in each of {rows} environments" if rows > 1 else ""
+            raise ValueError(
+                f"action: got {flat.size} numbers; give one from -1 to 1 for each of "
+                f"{', '.join(self.actions)}{each}"
+            )
+        return flat
+
     def shown(self, seen: NDArray[np.float32]) -> NDArray[np.float32]:
         """What agents are shown of what the engine saw: `seen` itself unless it is normalised."""
         if not self.normalised:
@@ -167,6 +183,7 @@ def read(scenario: Scenario | str | Path) -> Scenario:
 
 def set_up(base: Scenario, given: Mapping[str, Any], normalised: bool) -> Setup:
     """The scenario with its `[agent]` table, whose fields those that are given replace."""
+    switch("normalise", normalised)
     table = {**base.document.get("agent", {}), **given}
     whole = Scenario.of({**base.document, "agent": table}, base.name, base.base)
     checked = whole.effective()
@@ -214,6 +231,17 @@ def set_up(base: Scenario, given: Mapping[str, Any], normalised: bool) -> Setup:
     with named(whole):
         made.episodes(1, 1).reset(0, whole.text, whole.base)
     return made
+
+
+def switch(name: str, value: bool) -> bool:
+    """The argument `name`, on or off.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if not isinstance(value, bool):
+        raise ValueError(f"{name}: must be True or False, got {value!r}")
+    return value
 
 
 def check_memory(made: Setup, num_envs: int) -> None:

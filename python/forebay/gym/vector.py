@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from forebay._scenario import Scenario
-from forebay.gym.setup import Remade, check_memory, read, set_up, single
+from forebay.gym.setup import Remade, check_memory, read, set_up, single, switch
 
 Rows = NDArray[np.float32]
 
@@ -63,11 +63,11 @@ class VectorEnv(Remade, gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
 
         Raises:
             ScenarioError: anything in it that is not understood or could not run.
-            ValueError: a number below 1, more environments than this machine has memory for, or
-                another mode.
+            ValueError: a number that is not 1 or more, more environments than this machine has
+                memory for, another mode, or `copy` or `normalise` is no bool.
         """
-        if num_envs < 1 or threads < 1:
-            raise ValueError("num_envs and threads must be 1 or more")
+        if not all(isinstance(count, int) and count >= 1 for count in (num_envs, threads)):
+            raise ValueError("num_envs and threads must be whole numbers, 1 or more")
         self._mode = AutoresetMode(autoreset_mode)
         self.metadata = {"render_modes": [], "autoreset_mode": self._mode}
         scenario = read(scenario)
@@ -83,7 +83,7 @@ class VectorEnv(Remade, gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
             "normalise": normalise,
             **agent,
         }
-        self.num_envs, self._copy = num_envs, copy
+        self.num_envs, self._copy = num_envs, switch("copy", copy)
         self.single_action_space = self._setup.action_space
         self.single_observation_space = self._setup.observation_space
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -121,8 +121,9 @@ class VectorEnv(Remade, gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
             if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
                 raise ValueError(f"reset_mask must be {self.num_envs} bools, one of them True")
         seeds: Sequence[int | None]
-        if seed is None or isinstance(seed, int):
-            seeds = [None if seed is None else seed + number for number in range(self.num_envs)]
+        if seed is None or isinstance(seed, (int, np.integer)):
+            first = None if seed is None else int(seed)
+            seeds = [None if first is None else first + number for number in range(self.num_envs)]
         else:
             seeds = seed
         if len(seeds) != self.num_envs:
@@ -150,7 +151,7 @@ class VectorEnv(Remade, gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
         over = self._ended.copy()
         if self._mode is AutoresetMode.DISABLED and over.any():
             raise ValueError("an episode has ended; reset it with options={'reset_mask': ...}")
-        flat = np.ascontiguousarray(actions, np.float32).reshape(-1)
+        flat = self._setup.acted(self._run, actions, self.num_envs)
         self._run.step(flat, self._flat, self._rewards, self._ended)
         infos: dict[str, Any] = {}
         truncated = self._ended.copy()
