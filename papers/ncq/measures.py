@@ -380,11 +380,11 @@ def enough_rating(sources: Sources, calls: int) -> Interval:
 
 
 def _deployed(sources: Sources, routers: int, key: str, run: str = "deployment") -> list[float]:
-    """Change against drop-tail of a measure of the deployment, %, of each load."""
+    """Change against drop-tail of a measure of the deployment, %, of each run of each load."""
     runs = sources.data.runs(run)
     loads = [name for name in runs.columns if name.startswith("traffic.")]
     both = runs.filter(title=ROUTERS[routers]).join(
-        runs.filter(title=ROUTERS[0]), on=loads, suffix=".base"
+        runs.filter(title=ROUTERS[0]), on=[*loads, "replication"], suffix=".base"
     )
     change = 100 * (pl.col(key) / pl.col(f"{key}.base") - 1)
     return both.select(change).to_series().to_list()
@@ -398,9 +398,9 @@ def gain(sources: Sources, routers: int, key: str) -> Interval | None:
 def gainers(
     sources: Sources, run: str, routers: int, key: str, low: float, high: float = math.inf
 ) -> Interval:
-    """Percent of our 50 loads that gain more than `low` and up to `high`, in percent.
+    """Percent of the runs of our 50 loads that gain more than `low` and up to `high`, in percent.
 
-    Without an interval: the range allows for the chance of both samples of 50.
+    Without an interval: the range allows for the chance of both samples of 50 loads.
     """
     return exactly(
         proportion([low < g <= high for g in _deployed(sources, routers, key, run)]).mean
