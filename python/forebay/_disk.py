@@ -213,7 +213,9 @@ def check_regular(path: Path) -> None:
         OSError: there is none.
     """
     if not stat.S_ISREG(path.stat().st_mode):
-        raise ScenarioError(f"{path}: is not a regular file; remove it")
+        raise ScenarioError(
+            f"{path}: is not a regular file; give the name of a file, or move it away"
+        )
 
 
 def leads_to(path: str | Path) -> Path:

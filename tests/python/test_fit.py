@@ -286,6 +286,11 @@ BROKEN: dict[str, tuple[bytes, str]] = {
         json.dumps(IPERF | {"start": {"test_start": {"protocol": "UDP"}}}).encode(),
         "without -u",
     ),
+    "ping without times": (
+        b"PING a (192.0.2.1) 56(84) bytes of data.\n"
+        b"64 bytes from 192.0.2.1: icmp_seq=1 ttl=60 time=40.1 ms\n",
+        "run ping with -D",
+    ),
     "nothing": (json.dumps(FLENT | {"results": {}}).encode(), "neither pings nor TCP"),
 }
 
@@ -313,6 +318,8 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert shown.exit_code == 0 and "iperf3 -c SERVER" in shown.output
     nothing = RUN(app, ["fit"])
     assert nothing.exit_code == 2 and "--measure" in nothing.output
+    device = RUN(app, ["fit", "/dev/null"])
+    assert device.exit_code == 2 and "give the name of a file" in device.output
     missing = RUN(app, ["fit", str(tmp_path / "no.pcap")])
     assert missing.exit_code == 2 and "no.pcap" in missing.output
     both = RUN(app, ["fit", str(HOME), str(HOME)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from forebay._engine import ScenarioError
 from forebay.fit.readers.part import Part
 
 _LINE = re.compile(
@@ -11,6 +12,9 @@ _LINE = re.compile(
     rb"[^\n]*?time=(?P<ms>\d{1,7}(?:\.\d+)?) ?ms"
     rb"|[^\n]*?\[\d+\], (?P<fsize>\d{1,5}) bytes, (?P<fms>\d{1,7}(?:\.\d+)?) ms)",
     re.MULTILINE,
+)
+_TIMELESS = re.compile(
+    rb"^\d{1,5} bytes from [^\n]*?(?:icmp_)?seq=\d+[^\n]*?time[=<]\d", re.MULTILINE
 )
 _HEAD = re.compile(rb"^PING (?P<host>\S{1,200}) ", re.MULTILINE)
 _IP = 20
@@ -20,6 +24,9 @@ def part_of(raw: bytes, name: str) -> Part | None:
     """The round trips, or None if no line has one with its time.
 
     The time of a line is that of the answer.
+
+    Raises:
+        ScenarioError: it is ping's output without -D.
     """
     found = Part(name)
     for line in _LINE.finditer(raw):
@@ -29,4 +36,6 @@ def part_of(raw: bytes, name: str) -> Part | None:
             found.probes.append((float(line["at"]) - delay, delay, max(28, size)))
     if (head := _HEAD.search(raw)) is not None:
         found.source = f"to {head['host'].decode('utf-8', 'replace')}"
+    if not found.probes and _TIMELESS.search(raw):
+        raise ScenarioError(f"{name}: is ping's output without times of day; run ping with -D")
     return found if found.probes else None
