@@ -304,6 +304,22 @@ class Stream:
             RuntimeError: no datagram has been asked for yet, as in `setup`.
         """
 
+def subscribers(
+    network: tuple[str, str] | None,
+    devices: tuple[str, str],
+    part: str | None,
+    rates: tuple[str, str],
+    others: str | None,
+    queue: str,
+) -> str:
+    """The trees of both directions and the circuits by leaf, of LibreQoS' files, as JSON.
+
+    A file is its text and its name; `rates` are those of the link, down and up.
+
+    Raises:
+        ScenarioError: a file is wrong, or `part` is no node; the message names file and line.
+    """
+
 def load(path: str) -> str:
     """The scenario file (TOML or JSON) as written, as JSON.
 

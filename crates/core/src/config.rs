@@ -157,7 +157,7 @@ pub fn unknown(what: &str, written: &str, known: &[&str]) -> String {
 
 /// The known name that differs from `written` in the fewest letters, if these are few. Letters may
 /// be changed, added, left out or exchanged; one more where the beginnings are equal.
-fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     let written = written.to_lowercase();
     let distance = |name: &&str| strsim::osa_distance(&written, &name.to_lowercase());
     let nearest = *known.iter().min_by_key(|name| distance(name))?;

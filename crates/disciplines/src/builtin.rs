@@ -24,6 +24,7 @@ impl Disciplines {
             .with::<classify::Class>()
             .with::<classify::Dscp>()
             .with::<classify::FlowHash>()
+            .with::<classify::Host>()
             .with::<classify::LowLatency>()
             .with::<classify::Ncq>()
             .with::<classify::One>()

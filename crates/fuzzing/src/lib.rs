@@ -15,6 +15,7 @@ mod frames;
 mod gate;
 mod generate;
 pub mod grow;
+mod isp;
 pub mod meaning;
 pub mod run;
 pub mod scenario;
@@ -41,6 +42,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     #[cfg(target_os = "linux")]
     ("recording", gate::recording),
     ("scenario", scenario::text),
+    ("subscribers", isp::subscribers),
     ("tcp", tcp::segments),
     ("trace", capture::trace),
     ("tree", scenario::tree),

@@ -21,12 +21,16 @@ pub enum Language {
 pub enum Request {
     /// `status`.
     Status,
+    /// `circuits`.
+    Circuits,
     /// `reload`.
     Reload,
     /// To take over from the gate.
     HandOver,
     /// The metrics.
     Metrics,
+    /// The metrics of each circuit.
+    CircuitMetrics,
     /// Another line, or another HTTP request.
     Unknown(String),
 }
@@ -104,6 +108,8 @@ impl<S: Read + Write> Client<S> {
         let question = String::from_utf8_lossy(&self.question[..end]);
         match (self.language, question.trim()) {
             (Language::Http, text) if text.starts_with("GET /metrics ") => Request::Metrics,
+            (Language::Http, text) if text.starts_with("GET /circuits ") => Request::CircuitMetrics,
+            (Language::Line, "circuits") => Request::Circuits,
             (Language::Line, "status") => Request::Status,
             (Language::Line, "reload") => Request::Reload,
             (Language::Line, handover::QUESTION) => Request::HandOver,

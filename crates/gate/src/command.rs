@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::accounts::Circuits;
 use crate::config::{self, Config};
 use crate::control;
 use crate::plugins::Parts;
@@ -98,6 +99,19 @@ enum Action {
         #[command(flatten)]
         at: At,
         /// Print as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the circuits of a running gate: rates over a second, and delays, drops and marks.
+    ///
+    /// Circuits with the longest delays come first. There are no names and no addresses.
+    Circuits {
+        #[command(flatten)]
+        at: At,
+        /// Number of circuits to print.
+        #[arg(long, value_name = "N", default_value_t = 20)]
+        most: usize,
+        /// Print all as JSON: counters since the start.
         #[arg(long)]
         json: bool,
     },
@@ -200,6 +214,17 @@ fn act(action: Action, parts: &Parts) -> io::Result<ExitCode> {
             } else {
                 let status: Status = serde_json::from_value(reply)?;
                 out.write_all(show::screen(&status, None).as_bytes())?;
+            }
+        }
+        Action::Circuits { at, most, json } => {
+            let reply = control::ask(&at.socket, "circuits")?;
+            if json {
+                writeln!(out, "{}", text::lines(&reply.to_string()))?;
+            } else {
+                let before: Circuits = serde_json::from_value(reply)?;
+                std::thread::sleep(Duration::from_secs(1));
+                let now = serde_json::from_value(control::ask(&at.socket, "circuits")?)?;
+                out.write_all(show::circuits(&before, &now, most).as_bytes())?;
             }
         }
         Action::Watch { at, every } => {

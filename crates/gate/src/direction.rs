@@ -1,19 +1,21 @@
 //! One direction of the gate: from received frames to sent frames.
 
-use crate::config::{Config, Link, Other};
+use crate::accounts::Accounts;
+use crate::config::{At, Config, Known, Other};
 use crate::frame_box::{Fate, FrameBox};
 use crate::io::Pool;
-use crate::plugins::Parts;
 use crate::rules::Rules;
 use crate::status::{DirectionStatus, Drops, Traffic};
 use forebay_core::tcp::Tcp;
 use forebay_core::{ConfigError, DropReason, Duration, Packet, PacketKind, Poll, Sink, Time};
+use forebay_isp::Direction as Way;
 use forebay_shaper::headers::{Frame, Layer, complete_checksum, set_tos, tcp_header};
 use forebay_shaper::{FlowHash, Recorder, Shaper};
 use hdrhistogram::Histogram;
 use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::sync::Arc;
 
 /// Frames that may wait for the interface before the queue is stopped.
 const MOST_WAITING: usize = 256;
@@ -45,6 +47,11 @@ pub struct Direction {
     layer: Layer,
     dry_run: bool,
     flows: FlowHash,
+    /// The side from which its packets come.
+    side: At,
+    /// The subscribers that share the link.
+    known: Option<Arc<Known>>,
+    accounts: Accounts,
     seed: u64,
     counts: Counts,
 }
@@ -80,6 +87,8 @@ struct Origin {
     version: u8,
     /// DS field and ECN on arrival.
     tos: u8,
+    /// The account of its circuit.
+    account: u32,
 }
 
 struct Counts {
@@ -109,6 +118,8 @@ struct ClassCount {
 struct Losses<'a> {
     pool: &'a mut Pool,
     counts: &'a mut Counts,
+    accounts: &'a mut Accounts,
+    origins: &'a [Origin],
     layer: Layer,
     dry_run: bool,
 }
@@ -117,6 +128,9 @@ impl Sink for Losses<'_> {
     fn dropped(&mut self, packet: Packet, reason: DropReason) {
         self.counts.dropped[reason as usize] += 1;
         self.counts.classes[usize::from(packet.class)].dropped += 1;
+        if let Some(account) = self.accounts.at(self.origins[packet.id as usize].account) {
+            account.dropped += 1;
+        }
         let index = packet.retire();
         if !self.dry_run {
             self.pool.give(index);
@@ -126,6 +140,9 @@ impl Sink for Losses<'_> {
     fn marked(&mut self, packet: &Packet) {
         self.counts.marked += 1;
         self.counts.classes[usize::from(packet.class)].marked += 1;
+        if let Some(account) = self.accounts.at(self.origins[packet.id as usize].account) {
+            account.marked += 1;
+        }
     }
 
     fn tcp_header(&mut self, arriving: &Packet) -> Option<Tcp> {
@@ -146,19 +163,25 @@ impl Sink for Losses<'_> {
 }
 
 impl Direction {
-    /// The direction that `link` describes.
+    /// The direction of packets that arrive on `side`.
     ///
     /// # Errors
     /// The queue is wrong.
     pub fn new(
-        link: Option<&Link>,
+        side: At,
         config: &Config,
         layer: Layer,
         buffers: u32,
         dry_run: bool,
     ) -> Result<Self, ConfigError> {
         let parts = &config.parts;
-        let plan = link.map_or(Ok(None), |link| link.plan(parts))?;
+        let link = config.direction(side);
+        let plan = config.plan(side)?;
+        let known = config.known.clone();
+        let mut accounts = Accounts::default();
+        if let Some(known) = &known {
+            accounts.follow(&known.network);
+        }
         let shaper = plan.map(|plan| Shaper::new(plan, config.seed, &parts.disciplines));
         let shaper = shaper.transpose()?;
         let delay = Histogram::new_with_max(LONGEST_DELAY, 2).expect("constant bounds");
@@ -179,6 +202,9 @@ impl Direction {
             layer,
             dry_run,
             flows: FlowHash::new(config.seed),
+            side,
+            known,
+            accounts,
             seed: config.seed,
             counts: Counts {
                 received: Traffic::default(),
@@ -206,18 +232,14 @@ impl Direction {
         Some(fault)
     }
 
-    /// Uses `link` from `now` on. Waiting packets stay.
+    /// Uses `config` from `now` on. Waiting packets stay.
     ///
     /// # Errors
     /// The queue is wrong. Nothing has changed then.
-    pub fn change(
-        &mut self,
-        link: Option<&Link>,
-        parts: &Parts,
-        other: Other,
-        now: Time,
-    ) -> Result<(), ConfigError> {
-        let plan = link.map_or(Ok(None), |link| link.plan(parts))?;
+    pub fn change(&mut self, config: &Config, now: Time) -> Result<(), ConfigError> {
+        let (link, parts) = (config.direction(self.side), &config.parts);
+        let plan = config.plan(self.side)?;
+        let queued = plan.is_some();
         self.handed = self.handed.max(now);
         match (plan, &mut self.shaper) {
             (Some(plan), Some(shaper)) => shaper.change(plan, self.handed)?,
@@ -226,9 +248,13 @@ impl Direction {
             }
             (None, _) => {}
         }
-        self.leaving = link.is_none_or(|link| link.queue.is_none());
+        self.leaving = !queued;
+        self.known.clone_from(&config.known);
+        if let Some(known) = &self.known {
+            self.accounts.follow(&known.network);
+        }
         self.delay = link.and_then(|link| link.delay);
-        self.other = other;
+        self.other = config.other;
         // A new rate may let the next packet go earlier.
         self.due = self.due.map(|due| due.min(self.handed));
         Ok(())
@@ -269,7 +295,16 @@ impl Direction {
                 packet.class = marks.q;
                 packet.precedence = marks.precedence;
                 packet.drop_precedence = marks.drop_precedence;
-                (packet, Origin { at: view.at, version: view.version, tos: view.tos })
+                let mut account = 0;
+                if let Some(known) = &self.known {
+                    let (address, host) = match known.direction(self.side) {
+                        Way::Up => (view.source, &mut packet.source),
+                        Way::Down => (view.destination, &mut packet.destination),
+                    };
+                    *host = known.find(address);
+                    account = self.accounts.place(*host);
+                }
+                (packet, Origin { at: view.at, version: view.version, tos: view.tos, account })
             }
             Frame::Other { len } => {
                 let mut packet = Packet::new(index, 0, *len);
@@ -299,9 +334,18 @@ impl Direction {
         };
         self.origins[index as usize] = origin;
         self.counts.classes[usize::from(packet.class)].offered.add(packet.len);
+        if let Some(account) = self.accounts.at(origin.account) {
+            account.offered.add(packet.len);
+        }
         self.handed = self.handed.max(now);
-        let mut losses =
-            Losses { pool, counts: &mut self.counts, layer: self.layer, dry_run: self.dry_run };
+        let mut losses = Losses {
+            pool,
+            counts: &mut self.counts,
+            accounts: &mut self.accounts,
+            origins: &self.origins,
+            layer: self.layer,
+            dry_run: self.dry_run,
+        };
         shaper.offer(packet, self.handed, &mut losses);
         // The discipline asked for this later time, not the link. The packet may change its answer.
         if self.due.is_none_or(|due| due > shaper.free_at()) {
@@ -329,8 +373,14 @@ impl Direction {
             }
             let at = self.handed;
             let Some(shaper) = &mut self.shaper else { break };
-            let mut losses =
-                Losses { pool, counts: &mut self.counts, layer: self.layer, dry_run: self.dry_run };
+            let mut losses = Losses {
+                pool,
+                counts: &mut self.counts,
+                accounts: &mut self.accounts,
+                origins: &self.origins,
+                layer: self.layer,
+                dry_run: self.dry_run,
+            };
             match shaper.poll(at, &mut losses) {
                 Poll::Idle => {
                     self.due = None;
@@ -343,14 +393,19 @@ impl Direction {
                 Poll::Send { packet, done_at } => {
                     self.due = Some(done_at);
                     self.counts.sent(&packet, at, lag);
-                    let tos = packet.tos;
+                    let (tos, len, queued) = (packet.tos, packet.len, packet.queued);
                     let index = packet.retire();
+                    let Origin { at: header, version, tos: before, account } =
+                        self.origins[index as usize];
+                    if let Some(account) = self.accounts.at(account) {
+                        account.sent.add(len);
+                        account.delays.add(at.since(queued));
+                    }
                     if self.dry_run {
                         continue;
                     }
-                    let Origin { at, version, tos: before } = self.origins[index as usize];
                     if tos != before {
-                        set_tos(pool.frame_mut(index), at, version, tos);
+                        set_tos(pool.frame_mut(index), header, version, tos);
                     }
                     self.depart(index, done_at);
                 }
@@ -419,6 +474,11 @@ impl Direction {
             waiting: backlog.packets as u64,
             in_transit: (self.line.len() + self.out.len()) as u64,
         }
+    }
+
+    /// What each circuit's packets met: unknown addresses, and then the circuits in order.
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
     /// The counters, and what is held.

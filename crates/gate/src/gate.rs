@@ -1,7 +1,8 @@
 //! The gate's loop: reads frames, queues them and sends them, with one clock.
 
+use crate::accounts::{CircuitStatus, Circuits};
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{At, Config};
 use crate::direction::{Account, Direction, MOST_LAG};
 use crate::io::{BATCH, Io, Pool, Side};
 use crate::neighbour::{Predecessor, Successor};
@@ -37,6 +38,8 @@ const MOST_RECORDED: u64 = 4_000_000_000;
 pub enum Command {
     /// The state so far.
     Status(Sender<Box<Status>>),
+    /// The state of each circuit so far.
+    Circuits(Sender<Box<Circuits>>),
     /// To use another configuration.
     Reload(Box<Config>, Sender<Result<(), ConfigError>>),
     /// To lend copies of its descriptors to a gate that will take over.
@@ -125,12 +128,11 @@ impl Gate {
         pool: Pool,
         dry_run: bool,
     ) -> io::Result<(Gate, Handle)> {
-        let reverse = config.link.reverse.as_deref();
         let layer = io.layer();
-        let direction = |link| {
-            Direction::new(link, &config, layer, pool.count(), dry_run).map_err(io::Error::other)
+        let direction = |side| {
+            Direction::new(side, &config, layer, pool.count(), dry_run).map_err(io::Error::other)
         };
-        let directions = [direction(Some(&config.link))?, direction(reverse)?];
+        let directions = [direction(At::Inside)?, direction(At::Outside)?];
         let (sender, commands) = channel();
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let handle = Handle { commands: sender, bell: Arc::clone(&bell) };
@@ -468,6 +470,7 @@ impl Gate {
         match command {
             // The thread that asked may have ended.
             Command::Status(answer) => drop(answer.send(Box::new(self.status(now)))),
+            Command::Circuits(answer) => drop(answer.send(Box::new(self.circuits(now)))),
             Command::Reload(config, answer) => drop(answer.send(self.reload(*config, now))),
             Command::Lend(answer) => {
                 let copy = |fd: BorrowedFd<'_>| fd.try_clone_to_owned();
@@ -508,9 +511,8 @@ impl Gate {
         };
         fixed("link.box", boxes(&config)? == boxes(&self.config)?)?;
         // Reading the configuration has built the queues once, so none of this fails halfway.
-        let links = [Some(&config.link), config.link.reverse.as_deref()];
-        for (direction, link) in self.directions.iter_mut().zip(links) {
-            direction.change(link, &config.parts, config.other, now)?;
+        for direction in &mut self.directions {
+            direction.change(&config, now)?;
         }
         for rules in &mut self.rules {
             let mut new = Rules::new(&config);
@@ -548,6 +550,37 @@ impl Gate {
             buffers: self.pool.count(),
             buffers_used: self.pool.used(),
         }
+    }
+
+    /// Packets from `side` that all circuits together were offered, sent and dropped.
+    pub fn circuit_totals(&self, side: Side) -> [u64; 3] {
+        self.directions[side as usize].accounts().totals()
+    }
+
+    /// The state of each circuit at `now`; none without subscribers.
+    pub fn circuits(&self, now: Time) -> Circuits {
+        let uptime_s = now.as_secs_f64();
+        let Some(known) = &self.config.known else {
+            return Circuits { uptime_s, circuits: Vec::new() };
+        };
+        let [mut up, mut down] = [&self.directions[0], &self.directions[1]];
+        if known.direction(At::Inside) == forebay_isp::Direction::Down {
+            std::mem::swap(&mut up, &mut down);
+        }
+        let network = &known.network;
+        let names = network.circuits.iter().map(|circuit| {
+            let node = circuit.parent.map(|node| network.nodes[node].name.clone());
+            (Some(circuit.id.clone()), node)
+        });
+        let ways = down.accounts().in_order().zip(up.accounts().in_order());
+        let all = std::iter::once((None, None)).chain(names).zip(ways);
+        let circuits = all.map(|((circuit, node), (down, up))| CircuitStatus {
+            circuit,
+            node,
+            down: down.into(),
+            up: up.into(),
+        });
+        Circuits { uptime_s, circuits: circuits.collect() }
     }
 
     /// The state of the direction of packets that arrive on `side`.

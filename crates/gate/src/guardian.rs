@@ -217,6 +217,7 @@ impl Guardian {
         let mut config = self.config.clone();
         let mtu = config.mtu();
         config.link = Link::passing(mtu);
+        config.pass_subscribers();
         (config.other, config.rule) = (Other::Pass, Vec::new());
         if config.io.backend == Backend::Xdp {
             config.io.backend = Backend::Packet;

@@ -2,6 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod accounts;
 pub mod client;
 pub mod clock;
 pub mod command;

@@ -1,5 +1,6 @@
 //! Text for Prometheus (exposition format 0.0.4).
 
+use crate::accounts::{Circuits, WayStatus};
 use crate::status::{DirectionStatus, Status};
 use crate::text::name;
 use std::fmt::Write as _;
@@ -78,6 +79,46 @@ pub fn text(status: &Status) -> String {
         ("rule_matched_packets_total", "Packets that a rule matched", rules.collect()),
         ("missed_frames_total", "Frames lost beside the queue", missed.collect()),
     ];
+    written(metrics)
+}
+
+/// The metrics of each circuit. Circuits have their numbers; nothing here is a name or an address of
+/// a person.
+pub fn circuits(found: &Circuits) -> String {
+    let quoted = |text: &Option<String>| {
+        name(text.as_deref().unwrap_or_default()).replace('\\', "\\\\").replace('"', "\\\"")
+    };
+    let each = |value: fn(&WayStatus) -> f64| {
+        let of = |status: &crate::accounts::CircuitStatus| {
+            let (circuit, node) = (quoted(&status.circuit), quoted(&status.node));
+            [("down", &status.down), ("up", &status.up)].map(|(way, state)| {
+                let labels = format!("circuit=\"{circuit}\",node=\"{node}\",direction=\"{way}\"");
+                (labels, value(state))
+            })
+        };
+        found.circuits.iter().flat_map(of).collect::<Vec<_>>()
+    };
+    written([
+        ("circuit_sent_bytes_total", "Bytes of IP packets", each(|way| way.sent.bytes as f64)),
+        ("circuit_sent_packets_total", "Packets that left", each(|way| way.sent.packets as f64)),
+        ("circuit_dropped_packets_total", "Packets dropped", each(|way| way.dropped as f64)),
+        ("circuit_marked_packets_total", "Packets marked", each(|way| way.marked as f64)),
+        ("circuit_backlog_packets", "Packets that wait", each(|way| way.waiting as f64)),
+        (
+            "circuit_p50_delay_seconds",
+            "Median of the time in the queue since the start",
+            each(|way| way.p50_delay_ms / 1e3),
+        ),
+        (
+            "circuit_p99_delay_seconds",
+            "99th percentile of the time in the queue since the start",
+            each(|way| way.p99_delay_ms / 1e3),
+        ),
+    ])
+}
+
+/// The text of `metrics`.
+fn written<'a>(metrics: impl IntoIterator<Item = Metric<'a>>) -> String {
     let mut out = String::new();
     for (name, help, samples) in metrics {
         let kind = if name.ends_with("_total") { "counter" } else { "gauge" };

@@ -6,6 +6,7 @@
 //! and a limit for every read, so slow clients can block them. All that they would save is parsing
 //! one line.)
 
+use crate::accounts::Circuits;
 use crate::client::{Client, Language, Request, State};
 use crate::config::Config;
 use crate::gate::{Command, Handle, SILENT};
@@ -68,6 +69,13 @@ pub struct Server {
 pub fn status(system: &dyn System, gate: &Handle) -> Option<Box<Status>> {
     let (sender, receiver) = channel();
     gate.send(Command::Status(sender));
+    receive(system, &receiver, Some(ANSWER)).ok()
+}
+
+/// The state of each circuit. None if the gate is ending.
+pub fn circuits(system: &dyn System, gate: &Handle) -> Option<Box<Circuits>> {
+    let (sender, receiver) = channel();
+    gate.send(Command::Circuits(sender));
     receive(system, &receiver, Some(ANSWER)).ok()
 }
 
@@ -251,9 +259,17 @@ impl Running {
                     Some(status) => metrics::answer("200 OK", &metrics::text(status)),
                     None => metrics::answer("503 Service Unavailable", &format!("{SILENT}\n")),
                 },
+                (Request::CircuitMetrics, _) => match circuits(system, gate) {
+                    Some(found) => metrics::answer("200 OK", &metrics::circuits(&found)),
+                    None => metrics::answer("503 Service Unavailable", &format!("{SILENT}\n")),
+                },
                 (Request::Unknown(_), Language::Http) => {
-                    metrics::answer("404 Not Found", "ask for /metrics\n")
+                    metrics::answer("404 Not Found", "ask for /metrics or /circuits\n")
                 }
+                (Request::Circuits, _) => match circuits(system, gate) {
+                    Some(found) => json!(found).to_string(),
+                    None => refusal(SILENT),
+                },
                 (Request::Status, _) => match ask(known, system, gate) {
                     Some(status) => json!(status).to_string(),
                     None => refusal(SILENT),
@@ -266,9 +282,9 @@ impl Running {
                 (Request::HandOver, _) => {
                     refusal("only root and the user who started the gate may do that")
                 }
-                (Request::Unknown(other), Language::Line) => {
-                    refusal(&format!("unknown request \"{other}\"; expected status or reload"))
-                }
+                (Request::Unknown(other), Language::Line) => refusal(&format!(
+                    "unknown request \"{other}\"; expected status, circuits or reload"
+                )),
             };
             self.clients[place].answer(answer);
         }

@@ -1,5 +1,6 @@
 //! The command's output for people.
 
+use crate::accounts::Circuits;
 use crate::config::{Config, Interface, Link, Marks, Other, Rule};
 use crate::rules::shadowed;
 use crate::status::{DirectionStatus, Status};
@@ -19,11 +20,51 @@ pub fn check(config: &Config) -> Result<String, ConfigError> {
     let toml = toml::to_string(&tree).map_err(|error| ConfigError::new("", error.to_string()))?;
     let mut out = lines(&toml).into_owned();
     out.push('\n');
-    for line in explain(&effective) {
+    let known = config.known.iter().flat_map(|known| known.notes());
+    for line in explain(&effective).into_iter().chain(known) {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "# {}", name(&line));
     }
     Ok(out)
+}
+
+/// A table of at most `most` circuits, those with the longest delays first, with the rates between
+/// two looks.
+pub fn circuits(before: &Circuits, now: &Circuits, most: usize) -> String {
+    let span = (now.uptime_s - before.uptime_s).max(1e-3);
+    let sent: std::collections::HashMap<_, _> = before
+        .circuits
+        .iter()
+        .map(|status| (&status.circuit, [status.down.sent.bytes, status.up.sent.bytes]))
+        .collect();
+    let mut rows: Vec<_> = now.circuits.iter().collect();
+    let delay =
+        |row: &crate::accounts::CircuitStatus| row.down.p99_delay_ms.max(row.up.p99_delay_ms);
+    rows.sort_by(|a, b| delay(b).total_cmp(&delay(a)));
+    let mut out = format!(
+        "{:<16} {:<16} {:>16} {:>19} {:>15} {:>13}\n",
+        "circuit", "node", "Mbit/s down/up", "p99 ms down/up", "drops", "marks"
+    );
+    for row in rows.into_iter().take(most) {
+        let [down, up] = sent.get(&row.circuit).copied().unwrap_or_default();
+        let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 * 8e-6 / span;
+        let id = row.circuit.as_deref().unwrap_or("(unknown)");
+        let node = row.node.as_deref().unwrap_or("-");
+        let _ = writeln!(
+            out,
+            "{:<16} {:<16} {:>16} {:>19} {:>15} {:>13}",
+            name(id),
+            name(node),
+            format!("{:.1}/{:.1}", rate(row.down.sent.bytes, down), rate(row.up.sent.bytes, up)),
+            format!("{:.1}/{:.1}", row.down.p99_delay_ms, row.up.p99_delay_ms),
+            format!("{}/{}", row.down.dropped, row.up.dropped),
+            format!("{}/{}", row.down.marked, row.up.marked),
+        );
+    }
+    if now.circuits.is_empty() {
+        out.push_str("The gate has no subscribers.\n");
+    }
+    out
 }
 
 /// Removes fields without a value, which TOML cannot express.
@@ -52,6 +93,7 @@ fn explain(config: &Config) -> Vec<String> {
     let way = |link: Option<&Link>| match link
         .and_then(|link| Some((link.rate?, link.queue.as_ref()?)))
     {
+        None if config.subscribers.is_some() => "subscribers share the link".to_owned(),
         None => "packets pass".to_owned(),
         Some((rate, queue)) => {
             let kind = queue["kind"].as_str().unwrap_or("a combination");

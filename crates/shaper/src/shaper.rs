@@ -17,7 +17,8 @@ use std::sync::Arc;
 ///
 /// If the plan changes, the new plan gets a port of its own. Packets in the old port leave first,
 /// at the link's rate, and arriving packets join the new one. So a change drops nothing and keeps
-/// the order.
+/// the order. A tree of circuits stays if its shape does; otherwise the new tree is served while the
+/// old one holds packets back, and these may be overtaken.
 pub struct Shaper {
     /// The last one takes arriving packets; the first one is served.
     ports: VecDeque<Port>,
@@ -72,7 +73,11 @@ impl Shaper {
         if only_rate {
             require(plan.rate.bps() > 0, "rate", || "must be greater than 0".into())?;
         } else {
-            self.ports.push_back(plan.port(&self.disciplines)?);
+            let mut discipline = plan.discipline(&self.disciplines)?;
+            let port = self.ports.back_mut().expect("there is always a port");
+            if !(plan.keeps(&self.plan) && port.retune(now, &mut *discipline)) {
+                self.ports.push_back(plan.around(discipline));
+            }
         }
         for port in &mut self.ports {
             port.set_rate(now, plan.rate);
@@ -105,12 +110,14 @@ impl Shaper {
             let waits = self.ports.iter().any(|port| port.backlog().packets > 0);
             return if waits { Poll::Until(self.free_at) } else { Poll::Idle };
         }
+        // A tree holds packets back for seconds; the circuits of a new one need not wait for them.
+        let may_overtake = self.plan.is_tree();
         let poll = match &mut self.recorder {
-            None => serve(&mut self.ports, &mut self.rng, now, sink),
+            None => serve(&mut self.ports, may_overtake, &mut self.rng, now, sink),
             Some(recorder) => {
                 recorder.write(now, &Operation::Poll);
                 let mut sink = Tee { sink, recorder, now };
-                let poll = serve(&mut self.ports, &mut self.rng, now, &mut sink);
+                let poll = serve(&mut self.ports, may_overtake, &mut self.rng, now, &mut sink);
                 recorder.write(now, &Operation::answer(&poll, now));
                 poll
             }
@@ -162,17 +169,34 @@ impl Shaper {
     }
 }
 
-/// Serves the oldest port with waiting packets, and removes empty ones.
+/// Serves the oldest port with waiting packets, and removes empty ones. If that port waits and
+/// newer ones need not, they are served meanwhile.
 #[inline]
-fn serve(ports: &mut VecDeque<Port>, rng: &mut Rng, now: Time, sink: &mut dyn Sink) -> Poll {
+fn serve(
+    ports: &mut VecDeque<Port>,
+    may_overtake: bool,
+    rng: &mut Rng,
+    now: Time,
+    sink: &mut dyn Sink,
+) -> Poll {
+    let (mut place, mut soonest) = (0, Poll::Idle);
     loop {
-        let last = ports.len() == 1;
-        let port = ports.front_mut().expect("there is always a port");
-        let poll = port.poll(&mut Context::new(now, rng, sink));
-        if last || poll != Poll::Idle {
-            return poll;
+        let last = place + 1 == ports.len();
+        let poll = ports[place].poll(&mut Context::new(now, rng, sink));
+        match (&poll, &soonest) {
+            (Poll::Send { .. }, _) => return poll,
+            (Poll::Idle, _) if !last => {
+                ports.remove(place);
+                continue;
+            }
+            (Poll::Until(time), Poll::Until(before)) if time >= before => {}
+            (Poll::Until(_), _) => soonest = poll,
+            (Poll::Idle, _) => {}
         }
-        ports.pop_front();
+        if last || !may_overtake {
+            return soonest;
+        }
+        place += 1;
     }
 }
 

@@ -20,7 +20,7 @@ from forebay._cli.options import PATH
 from forebay._scenario import plugins
 
 ORDER = (
-    *("compare", "run", "explore", "watch", "check", "new", "import", "kinds", "explain"),
+    *("compare", "run", "explore", "watch", "check", "new", "import", "twin", "kinds", "explain"),
     *("sweep", "report", "export", "tune", "fit", "attack", "why", "suite", "paper"),
     *("validate", "lab", "gate", "replay", "schema"),
 )

@@ -22,6 +22,9 @@
 //! after two ticks. D4. Rates that do not add up are refused. D5. Offload, `mpu`, `linklayer` and
 //! estimators are not included.
 //!
+//! A tree takes over the rates of another one, with all its packets and debts, if it has the same
+//! classes with the same disciplines ([`Discipline::retune`]).
+//!
 //! Cost: a step for each level of the tree; a few words of bits for each turn; the logarithm of the
 //! number of classes when one of them reaches or leaves its rate.
 
@@ -54,6 +57,9 @@ params! {
         /// `priority` (0 is first) and `quantum`. At most 65534 in all, 8 deep. Default: one at the
         /// link's rate, with two leaves that have half of it each.
         pub classes: Option<Vec<HtbClassParams>> = None,
+        /// Discipline of leaves that have no `queue`. Default: `{ kind = "fifo", limit = "1000p" }`.
+        #[schemars(schema_with = "queue")]
+        pub leaf: Option<Value> = None,
         /// Bytes that count with every IP packet, 0 to 65535. Default: those that the link adds.
         pub overhead: Option<u32> = None,
     }
@@ -86,7 +92,7 @@ pub struct HtbClassParams {
     #[serde(default)]
     pub quantum: Option<Bytes>,
     /// Discipline of a leaf, such as `{ kind = "fq-codel" }`. For it, the link has the rate `ceil`.
-    /// Default: `{ kind = "fifo", limit = "1000p" }`.
+    /// Default: the tree's `leaf`.
     #[serde(default)]
     #[schemars(schema_with = "queue")]
     pub queue: Option<Value>,
@@ -113,17 +119,21 @@ impl HtbClassParams {
     }
 
     /// Fills in its defaults, and those of the classes in it.
-    fn resolve(&mut self, site: &ClassfulSite) {
+    fn resolve(&mut self, site: &ClassfulSite, leaf: Option<&Value>) {
         let ceil = *self.ceil.get_or_insert(self.rate);
         let burst = |rate: Rate| Bytes(1600 + rate.bps() / 8 / 1_000_000_000);
         self.burst.get_or_insert(burst(self.rate));
         self.cburst.get_or_insert(burst(ceil));
         if !self.classes.is_empty() {
-            self.classes.iter_mut().for_each(|class| class.resolve(site));
+            self.classes.iter_mut().for_each(|class| class.resolve(site, leaf));
             return;
         }
         self.priority.get_or_insert(0);
         self.quantum.get_or_insert(Bytes((self.rate.bps() / 80).clamp(1_000, 200_000)));
+        // Thousands of leaves share it as it is written.
+        if self.queue.is_none() && leaf.is_some() {
+            return;
+        }
         let queue = self.queue.get_or_insert_with(|| json!({ "kind": "fifo", "limit": "1000p" }));
         // An error in it is reported when the leaf is built.
         if let Ok(effective) = site.disciplines.effective(queue, &below(ceil, site.setting)) {
@@ -159,7 +169,7 @@ impl Named for Htb {
         let leaf = || HtbClassParams::at(half, whole, Vec::new());
         let root = || vec![HtbClassParams::at(whole, whole, vec![leaf(), leaf()])];
         let classes = params.classes.get_or_insert_with(root);
-        classes.iter_mut().for_each(|class| class.resolve(site));
+        classes.iter_mut().for_each(|class| class.resolve(site, params.leaf.as_ref()));
         let leaves: usize = classes.iter().map(HtbClassParams::leaves).sum();
         let classify =
             params.classify.get_or_insert_with(|| json!({ "kind": "class", "queues": leaves }));

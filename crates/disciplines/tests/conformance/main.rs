@@ -95,6 +95,10 @@ fn variants(kind: &str) -> Vec<Value> {
                     { "rate": "2Mbit", "queue": { "kind": "ncq", "limit": "30p" } },
                 ] } },
             ] }),
+            json!({ "classify": { "kind": "host", "of": "source" }, "leaf": { "kind": "fq-codel" },
+                "classes": [{ "rate": "4Mbit", "classes": [
+                    { "rate": "1Mbit", "ceil": "4Mbit" }, { "rate": "500kbit", "ceil": "1Mbit" },
+                ] }] }),
             json!({ "classify": { "kind": "flow-hash", "queues": 70 }, "classes": [
                 { "rate": "9Mbit", "classes": vec![json!({ "rate": "8bit/s", "ceil": "9Mbit" }); 70] },
             ] }),

@@ -1,9 +1,11 @@
 //! The gate's configuration.
 
 mod schema;
+mod subscribers;
 mod values;
 
 pub use schema::schema;
+pub use subscribers::{At, Known, Subscribers};
 pub use values::{Interface, Other, Ports, Protocol};
 
 use crate::plugins::Parts;
@@ -19,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Largest file in bytes: 1000 rules of a kilobyte each.
 const LARGEST: u64 = 1 << 20;
@@ -37,6 +40,10 @@ pub struct Config {
     pub link: Link,
     /// The interfaces.
     pub io: Io,
+    /// Subscribers that share the link; then it has a rate in each direction, and no queue of its
+    /// own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscribers: Option<Subscribers>,
     /// Class of the packets that no rule matches, of fragments, and of packets with malformed
     /// headers.
     #[serde(default, rename = "default")]
@@ -69,6 +76,9 @@ pub struct Config {
     /// The parts of which its queues and boxes are built.
     #[serde(skip, default = "Parts::builtin")]
     pub(crate) parts: Parts,
+    /// The subscribers of their files.
+    #[serde(skip)]
+    pub(crate) known: Option<Arc<Known>>,
 }
 
 fn default_socket() -> PathBuf {
@@ -212,7 +222,7 @@ impl Config {
     /// # Errors
     /// The file cannot be used. The message has the path of the field, and the remedy.
     pub fn load(path: &Path, parts: &Parts) -> Result<Self, ConfigError> {
-        Config::of_file(path, |text| Config::parse(text, parts))
+        Config::of_file(path, |text, base| Config::parse_in(base, text, parts))
     }
 
     /// Reads the configuration at `path` again, for a running gate that has `parts`.
@@ -220,16 +230,16 @@ impl Config {
     /// # Errors
     /// As [`Config::load`], or it has other plug-ins.
     pub fn reload(path: &Path, parts: &Parts) -> Result<Self, ConfigError> {
-        Config::of_file(path, |text| {
+        Config::of_file(path, |text, base| {
             let config = Config::read(text)?;
             parts.has_plugins(&config.plugins)?;
-            config.checked(parts.clone())
+            config.checked(parts.clone(), base)
         })
     }
 
     fn of_file(
         path: &Path,
-        parse: impl FnOnce(&str) -> Result<Self, ConfigError>,
+        parse: impl FnOnce(&str, &Path) -> Result<Self, ConfigError>,
     ) -> Result<Self, ConfigError> {
         let refuse = |error: ConfigError| {
             let place = path.display();
@@ -237,17 +247,31 @@ impl Config {
         };
         let text = file::read_text(path, LARGEST)
             .map_err(|error| refuse(ConfigError::new("", error.to_string())))?;
-        parse(&text).map_err(refuse)
+        parse(&text, path.parent().unwrap_or(path)).map_err(refuse)
     }
 
     /// Reads the TOML text `text`, which can name `parts`, and loads its plug-ins.
     ///
     /// # Errors
-    /// The text cannot be used. The message has the path of the field, and the remedy.
+    /// The text cannot be used, or names files of subscribers. The message has the path of the
+    /// field, and the remedy.
     pub fn parse(text: &str, parts: &Parts) -> Result<Self, ConfigError> {
         let config = Config::read(text)?;
+        require(config.subscribers.is_none(), "subscribers", || {
+            "names files, so the configuration must be in a file, too".into()
+        })?;
         let parts = parts.with_plugins(&config.plugins)?;
-        config.checked(parts)
+        config.checked(parts, Path::new(""))
+    }
+
+    /// As [`Config::parse`], for a text that stands in a file of the folder `base`.
+    ///
+    /// # Errors
+    /// The text or a file that it names cannot be used.
+    pub fn parse_in(base: &Path, text: &str, parts: &Parts) -> Result<Self, ConfigError> {
+        let config = Config::read(text)?;
+        let parts = parts.with_plugins(&config.plugins)?;
+        config.checked(parts, base)
     }
 
     fn read(text: &str) -> Result<Self, ConfigError> {
@@ -257,20 +281,73 @@ impl Config {
         read(&tree)
     }
 
-    fn checked(mut self, parts: Parts) -> Result<Self, ConfigError> {
+    fn checked(mut self, parts: Parts, base: &Path) -> Result<Self, ConfigError> {
         self.parts = parts;
         self.check()?;
+        let of = |side| self.direction(side).and_then(|link| Some(link.setting(link.rate?)));
+        let links = At::BOTH.map(of);
+        if let (Some(subscribers), [Some(forward), Some(reverse)]) = (&self.subscribers, links) {
+            let known = subscribers.read(base, [forward, reverse], &self.parts);
+            self.known = Some(Arc::new(known.map_err(|error| error.within("subscribers"))?));
+        }
         Ok(self)
+    }
+
+    /// The table of packets that arrive on `side`.
+    pub fn direction(&self, side: At) -> Option<&Link> {
+        match side {
+            At::Inside => Some(&self.link),
+            At::Outside => self.link.reverse.as_deref(),
+        }
+    }
+
+    /// The plan of the shaper for packets that arrive on `side`. None if they pass unqueued.
+    ///
+    /// # Errors
+    /// The queue is wrong.
+    pub fn plan(&self, side: At) -> Result<Option<Plan>, ConfigError> {
+        let Some(link) = self.direction(side) else { return Ok(None) };
+        match (&self.known, link.rate) {
+            (Some(known), Some(rate)) => Ok(Some(known.plan(side, link.setting(rate)))),
+            _ => link.plan(&self.parts),
+        }
+    }
+
+    /// Forgets the subscribers: their packets pass.
+    pub fn pass_subscribers(&mut self) {
+        (self.subscribers, self.known) = (None, None);
+    }
+
+    /// Checks the links of subscribers.
+    fn check_shared(&self) -> Result<(), ConfigError> {
+        require(self.link.reverse.is_some(), "link.reverse", || {
+            "is missing; subscribers share a rate in each direction".into()
+        })?;
+        for (side, path) in At::BOTH.into_iter().zip(["link", "link.reverse"]) {
+            let Some(link) = self.direction(side) else { continue };
+            require(link.rate.is_some(), &format!("{path}.rate"), || {
+                "is missing; subscribers share it".into()
+            })?;
+            require(link.queue.is_none(), &format!("{path}.queue"), || {
+                "is not allowed beside `subscribers`; `subscribers.queue` is that of a circuit"
+                    .into()
+            })?;
+        }
+        Ok(())
     }
 
     /// Checks conditions over several fields.
     fn check(&self) -> Result<(), ConfigError> {
-        self.link.check(&self.parts).map_err(|error| error.within("link"))?;
+        let shared = self.subscribers.is_some();
+        if shared {
+            self.check_shared()?;
+        }
+        self.link.check(&self.parts, shared).map_err(|error| error.within("link"))?;
         if let Some(reverse) = &self.link.reverse {
             require(reverse.reverse.is_none(), "link.reverse.reverse", || {
                 "is not allowed here, because a link has only two directions".into()
             })?;
-            reverse.check(&self.parts).map_err(|error| error.within("link.reverse"))?;
+            reverse.check(&self.parts, shared).map_err(|error| error.within("link.reverse"))?;
         }
         let Io { inside, outside, buffers, .. } = &self.io;
         for (interface, path) in [(inside, "io.inside"), (outside, "io.outside")] {
@@ -344,7 +421,8 @@ impl Link {
         }
     }
 
-    fn check(&self, parts: &Parts) -> Result<(), ConfigError> {
+    /// Checks the table. If it is `shared`, its subscribers have the queues.
+    fn check(&self, parts: &Parts, shared: bool) -> Result<(), ConfigError> {
         check_mtu(self.mtu, MOST_MTU)?;
         require(self.rate.is_none_or(|rate| rate.bps() > 0), "rate", || {
             "must be greater than 0; leave it out to let packets pass".into()
@@ -354,7 +432,7 @@ impl Link {
              link behind the gate"
                 .into()
         })?;
-        require(self.rate.is_none() || self.queue.is_some(), "queue", || {
+        require(shared || self.rate.is_none() || self.queue.is_some(), "queue", || {
             "is missing; a rate needs a queue such as { kind = \"fq-codel\" }".into()
         })?;
         self.middlebox(parts)?;

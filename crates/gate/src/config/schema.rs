@@ -23,6 +23,9 @@ pub fn schema(parts: &Parts, queues: bool) -> Value {
         let form = format!("#/$defs/{field}");
         link[field] = json!({ "$ref": form, "description": description });
     }
+    let queue = &mut definitions["Subscribers"]["properties"]["queue"];
+    let description = queue["description"].take();
+    *queue = json!({ "$ref": "#/$defs/queue", "description": description });
     definitions.insert("box".into(), json!({ "oneOf": boxes }));
     if let Some([queue, classifier]) = queues {
         definitions.insert("queue".into(), queue);

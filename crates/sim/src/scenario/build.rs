@@ -1,6 +1,6 @@
 //! Builds a world from the tables: links, paths, users.
 
-use super::grammar::{Direction, TrafficTable, Wanted};
+use super::grammar::{Direction, HostName, TrafficTable, Wanted};
 use super::graph::{Graph, Hop, LinkIndex};
 use super::link::DirectedLink;
 use super::profile::Conditioners;
@@ -480,7 +480,8 @@ impl<'a> Hosts<'a> {
         };
         [&table.from_host, &table.to_host].map(|name| match name {
             None => fresh(),
-            Some(name) => *self.named.entry(name).or_insert_with(&mut fresh),
+            Some(HostName::Number(number)) => number.get(),
+            Some(HostName::Name(name)) => *self.named.entry(name).or_insert_with(&mut fresh),
         })
     }
 }

@@ -9,6 +9,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 use std::sync::LazyLock;
 
 /// A scenario: links, the traffic on them, and how long to watch.
@@ -220,6 +221,16 @@ pub struct RouteTable {
     pub link: String,
 }
 
+/// A host of traffic.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a name, or a number from 1 to 65535")]
+pub enum HostName {
+    /// Its number.
+    Number(NonZeroU16),
+    /// Its name; the scenario numbers it.
+    Name(String),
+}
+
 /// Fields of every traffic entry.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -237,14 +248,14 @@ pub struct TrafficTable {
     /// Node of the receiver. For people who download, this is where the people are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Name of the host that the flows come from. Entries with the same name share it. Only
-    /// disciplines that share between hosts, such as `cake`, use it. If absent, each flow has its
-    /// own host.
+    /// Name of the host that the flows come from, or its number, 1 to 65535, as the classifier
+    /// `host` sees it. Entries with the same host share it. Only disciplines that share between
+    /// hosts, such as `cake`, use it otherwise. If absent, each flow has its own host.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub from_host: Option<String>,
-    /// Name of the host that the flows go to, like `from_host`.
+    pub from_host: Option<HostName>,
+    /// Name or number of the host that the flows go to, like `from_host`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub to_host: Option<String>,
+    pub to_host: Option<HostName>,
     /// Direction on a dumbbell or parking lot, forward if absent. It cannot be combined with `from`
     /// and `to`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -85,6 +85,13 @@ impl Buckets {
         Buckets { rate, ceil, filled: 0 }
     }
 
+    /// Takes over rates and depths of `fresh`. Debts stay; they are times.
+    pub fn take_over(&mut self, fresh: &Buckets) {
+        for (own, new) in [(&mut self.rate, &fresh.rate), (&mut self.ceil, &fresh.ceil)] {
+            *own = Bucket { tokens: own.tokens, ..*new };
+        }
+    }
+
     /// The mode of the class at `now`, and the nanoseconds after which it may change.
     #[inline]
     pub fn mode(&self, now: i64) -> (Mode, i64) {

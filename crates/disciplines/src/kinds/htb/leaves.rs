@@ -12,9 +12,8 @@ pub struct Leaves {
     leaves: Vec<Leaf>,
     /// The packets of leaves that are plain FIFOs.
     bank: Bank,
-    /// The disciplines of the other leaves, each with the `ceil` of its leaf, the highest link rate
-    /// that it is told.
-    queues: Vec<(Box<dyn Discipline>, Rate)>,
+    /// The disciplines of the other leaves.
+    queues: Vec<Other>,
     /// Packets and bytes in these disciplines.
     held: Backlog,
 }
@@ -28,6 +27,15 @@ pub struct Leaf {
     /// Its priority.
     pub priority: u8,
     queue: Queue,
+}
+
+/// A discipline that is not a plain FIFO.
+struct Other {
+    queue: Box<dyn Discipline>,
+    /// The `ceil` of its leaf, the highest link rate that it is told.
+    ceil: Rate,
+    /// A hash of its parameters as they are written.
+    written: u64,
 }
 
 enum Queue {
@@ -49,7 +57,7 @@ impl Leaves {
             queue: match leaf.queue {
                 plan::Queue::Fifo(limit) => Queue::Fifo(limit),
                 plan::Queue::Other(queue) => {
-                    queues.push((queue, leaf.ceil));
+                    queues.push(Other { queue, ceil: leaf.ceil, written: leaf.written });
                     Queue::Other(queues.len() as u32 - 1, Backlog::default())
                 }
             },
@@ -77,7 +85,7 @@ impl Leaves {
         self.bank.show(out);
         for (number, leaf) in self.leaves.iter().enumerate() {
             if let Queue::Other(queue, _) = leaf.queue {
-                self.queues[queue as usize].0.waiting(&mut |_, packet| out(number, packet));
+                self.queues[queue as usize].queue.waiting(&mut |_, packet| out(number, packet));
             }
         }
     }
@@ -105,7 +113,7 @@ impl Leaves {
                 }
             },
             Queue::Other(number, held) => {
-                let queue = &mut self.queues[*number as usize].0;
+                let queue = &mut self.queues[*number as usize].queue;
                 let verdict = queue.enqueue(packet, cx);
                 recount(&mut self.held, held, queue.backlog());
                 verdict
@@ -119,7 +127,7 @@ impl Leaves {
         match &mut self.leaves[leaf].queue {
             Queue::Fifo(_) => self.bank.pop(leaf),
             Queue::Other(number, held) => {
-                let queue = &mut self.queues[*number as usize].0;
+                let queue = &mut self.queues[*number as usize].queue;
                 let packet = queue.dequeue(cx);
                 recount(&mut self.held, held, queue.backlog());
                 packet
@@ -130,7 +138,7 @@ impl Leaves {
     /// Time at which a leaf that holds packets will give the next one.
     pub fn wake(&self, leaf: usize, now: Time) -> Time {
         let Queue::Other(number, _) = self.leaves[leaf].queue else { return now };
-        match self.queues[number as usize].0.wake(now) {
+        match self.queues[number as usize].queue.wake(now) {
             Wake::Ready => now,
             Wake::At(time) => time,
             Wake::Idle => Time::MAX,
@@ -139,14 +147,46 @@ impl Leaves {
 
     /// The link's rate is now `rate`.
     pub fn set_link_rate(&mut self, now: Time, rate: Rate) {
-        for (queue, ceil) in &mut self.queues {
+        for Other { queue, ceil, .. } in &mut self.queues {
             queue.set_link_rate(now, rate.min(*ceil));
+        }
+    }
+
+    /// Whether [`Leaves::take_over`] can be called with `fresh`: the leaves have the same places and
+    /// disciplines.
+    pub fn can_take_over(&self, fresh: &Leaves) -> bool {
+        let same = |(own, fresh): (&Leaf, &Leaf)| {
+            let queues = match (&own.queue, &fresh.queue) {
+                (Queue::Fifo(_), Queue::Fifo(_)) => true,
+                (Queue::Other(own, _), Queue::Other(fresh, _)) => own == fresh,
+                _ => false,
+            };
+            queues && (own.class, own.priority) == (fresh.class, fresh.priority)
+        };
+        self.leaves.len() == fresh.leaves.len()
+            && self.leaves.iter().zip(&fresh.leaves).all(same)
+            && self.queues.iter().zip(&fresh.queues).all(|(own, new)| own.written == new.written)
+    }
+
+    /// Takes over the turns, limits and rates of `fresh` from `now` on, and keeps every packet.
+    pub fn take_over(&mut self, fresh: &Leaves, now: Time) {
+        for (own, new) in self.leaves.iter_mut().zip(&fresh.leaves) {
+            own.quantum = new.quantum;
+            if let (Queue::Fifo(own), Queue::Fifo(new)) = (&mut own.queue, &new.queue) {
+                *own = *new;
+            }
+        }
+        for (own, new) in self.queues.iter_mut().zip(&fresh.queues) {
+            if own.ceil != new.ceil {
+                own.ceil = new.ceil;
+                own.queue.set_link_rate(now, new.ceil);
+            }
         }
     }
 
     /// The contract that one of the disciplines broke, if it was caught.
     pub fn fault(&self) -> Option<String> {
-        self.queues.iter().find_map(|(queue, _)| queue.fault())
+        self.queues.iter().find_map(|other| other.queue.fault())
     }
 }
 

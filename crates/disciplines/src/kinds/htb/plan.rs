@@ -4,10 +4,12 @@ use super::bucket::{Bucket, Buckets};
 use super::{HtbClassParams, HtbParams, below};
 use crate::kinds::Fifo;
 use crate::{ClassfulSite, Classify};
+use foldhash::fast::FixedState;
 use forebay_core::config::{self, require, within};
 use forebay_core::{Bytes, ConfigError, Discipline, Limit, Named, Rate};
 use serde_json::Value;
 use std::collections::VecDeque;
+use std::hash::BuildHasher;
 
 /// Largest depth of the tree; Linux's `TC_HTB_MAXDEPTH`.
 pub const DEEPEST: usize = 8;
@@ -52,6 +54,8 @@ pub struct Leaf {
     pub quantum: i32,
     pub ceil: Rate,
     pub queue: Queue,
+    /// A hash of the discipline's parameters as they are written.
+    pub written: u64,
 }
 
 /// The discipline of a leaf.
@@ -82,6 +86,10 @@ pub fn plan(params: &HtbParams, site: &ClassfulSite) -> Result<Plan, ConfigError
     require(!roots.is_empty(), "classes", || {
         "must have at least one class, or be left out".into()
     })?;
+    if let Some(leaf) = &params.leaf {
+        let built = site.disciplines.build(leaf, &site.setting.with_queues(1));
+        built.map_err(|error| error.within("leaf"))?;
+    }
     let mut plan = Plan {
         classify: classifier(params, site)?,
         overhead: params.overhead.unwrap_or_default(),
@@ -108,7 +116,7 @@ pub fn plan(params: &HtbParams, site: &ClassfulSite) -> Result<Plan, ConfigError
             Below::Classes(first, class.classes.len())
         } else {
             leaves.resize_with(leaves.len().max(next.leaf + 1), || None);
-            leaves[next.leaf] = Some(leaf(class, number, site).map_err(at)?);
+            leaves[next.leaf] = Some(leaf(class, number, params.leaf.as_ref(), site).map_err(at)?);
             Below::Leaf(next.leaf)
         };
         let (parent, place) = (next.parent, next.place);
@@ -205,7 +213,12 @@ fn fifo(block: &Value, site: &ClassfulSite) -> Option<Limit> {
     is_fifo.then(|| config::read(&effective["limit"]).ok())?
 }
 
-fn leaf(params: &HtbClassParams, class: usize, site: &ClassfulSite) -> Result<Leaf, ConfigError> {
+fn leaf(
+    params: &HtbClassParams,
+    class: usize,
+    usual: Option<&Value>,
+    site: &ClassfulSite,
+) -> Result<Leaf, ConfigError> {
     let priority = usize::from(params.priority.unwrap_or_default());
     within("priority", priority, 0..=PRIORITIES - 1)?;
     let quantum = params.quantum.unwrap_or_default();
@@ -213,10 +226,13 @@ fn leaf(params: &HtbClassParams, class: usize, site: &ClassfulSite) -> Result<Le
         format!("must be 1B to 1GB, got \"{quantum}\"")
     })?;
     let ceil = params.ceil.unwrap_or(params.rate);
-    let block = params.queue.as_ref().unwrap_or(&Value::Null);
+    let own = params.queue.as_ref().or(usual);
+    let path = if params.queue.is_some() { "queue" } else { "leaf" };
+    let block = own.unwrap_or(&Value::Null);
     let setting = below(ceil, site.setting);
     let built = site.disciplines.build(block, &setting);
-    let built = built.map_err(|error| error.within("queue"))?;
+    let built = built.map_err(|error| error.within(path))?;
+    let written = FixedState::with_seed(0).hash_one(block);
     let queue = fifo(block, site).map_or(Queue::Other(built), Queue::Fifo);
-    Ok(Leaf { class, priority, quantum: quantum.0 as i32, ceil, queue })
+    Ok(Leaf { class, priority, quantum: quantum.0 as i32, ceil, queue, written })
 }

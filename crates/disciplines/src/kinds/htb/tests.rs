@@ -54,6 +54,37 @@ fn a_leaf_sends_its_burst_and_then_at_its_rate() {
 }
 
 #[test]
+fn a_tree_takes_over_rates_and_keeps_packets_and_debts() {
+    let tree = |rate: &str, queue: &str| {
+        json!({ "kind": "htb", "leaf": { "kind": queue }, "classes": [
+            { "rate": "9Mbit", "classes": [
+                { "rate": rate, "burst": "1B", "cburst": "1B" }, { "rate": "1Mbit" } ] } ] })
+    };
+    let built = |rate, queue| Disciplines::builtin().build(&tree(rate, queue), &SETTING).unwrap();
+    for queue in ["fifo", "fq-codel"] {
+        let mut rig = Rig::new(tree("1Mbit", queue));
+        fill(&mut rig, 0, 4);
+        assert!(rig.take(Time::ZERO).is_some());
+        // The first packet took 8 ms at 1 Mbit/s, and this debt stays. The next ones take 2 ms.
+        assert!(rig.discipline.retune(us(1), &mut *built("4Mbit", queue)), "{queue}");
+        let times: Vec<Time> = drain(&mut rig, ms(100)).into_iter().map(|(at, _)| at).collect();
+        let millis: Vec<_> = times.iter().map(|at| at.as_nanos() / 1_000_000).collect();
+        assert_eq!(millis, [7, 9, 11], "{queue}");
+        assert!(!rig.discipline.retune(ms(100), &mut *built("4Mbit", "codel")));
+    }
+    let flat = json!({ "kind": "htb", "classes": [{ "rate": "1Mbit" }] });
+    let mut other = Disciplines::builtin().build(&flat, &SETTING).unwrap();
+    assert!(!built("1Mbit", "fifo").retune(Time::ZERO, &mut *other));
+}
+
+#[test]
+fn leaves_without_a_queue_have_the_tree_s() {
+    let block = json!({ "kind": "htb", "leaf": { "kind": "codel", "target": "-1ms" } });
+    let error = Disciplines::builtin().build(&block, &SETTING).map(drop).unwrap_err().to_string();
+    assert!(error.contains("leaf.target: must not be negative"), "{error}");
+}
+
+#[test]
 fn a_class_borrows_up_to_its_ceil() {
     // 1 Mbit/s of its own, 4 of what its parent has: 1000 B take 2 ms.
     let classes = json!([{ "rate": "10Mbit", "classes": [

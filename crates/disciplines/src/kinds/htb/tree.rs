@@ -12,6 +12,7 @@ use super::leaves::{Leaf, Leaves};
 use super::plan::{Below, DEEPEST, PRIORITIES, Plan};
 use crate::Classify;
 use forebay_core::{Backlog, Bank, Context, Discipline, Packet, Rate, Time, Verdict, Wake};
+use std::any::Any;
 
 /// Stands for no class, or no feed.
 const NONE: u32 = u32::MAX;
@@ -449,6 +450,21 @@ impl Discipline for Tree {
         self.classify.set_link_rate(rate);
         self.leaves.set_link_rate(now, rate);
         self.held_back = Time::ZERO;
+    }
+
+    fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
+        let Some(fresh) = fresh.downcast_mut::<Tree>() else { return false };
+        let place = |class: &Class| (class.parent, class.place, class.index, class.level);
+        let same = self.classes.iter().map(place).eq(fresh.classes.iter().map(place))
+            && self.leaves.can_take_over(&fresh.leaves);
+        if !same || !(*self.classify).retune(now, &mut *fresh.classify) {
+            return false;
+        }
+        self.overhead = fresh.overhead;
+        self.buckets.iter_mut().zip(&fresh.buckets).for_each(|(own, new)| own.take_over(new));
+        self.leaves.take_over(&fresh.leaves, now);
+        self.held_back = Time::ZERO;
+        true
     }
 
     fn fault(&self) -> Option<String> {

@@ -1,0 +1,17 @@
+//! The network of an internet provider: sites, circuits and their plans.
+//!
+//! It is read from two files of LibreQoS 1.5 and 2.0: `network.json`, a tree of sites with
+//! capacities, and `ShapedDevices.csv`, a line for each device with its circuit's plan
+//! (docs/v2.0/configuration-advanced.md there). [`Network::tree`] makes the `htb` tree that shapes
+//! it, and [`Prefixes`] finds the circuit of an address. No file is opened here.
+
+mod circuit;
+mod devices;
+mod network;
+mod prefixes;
+mod tree;
+
+pub use circuit::{Both, Circuit};
+pub use network::{Network, Node};
+pub use prefixes::Prefixes;
+pub use tree::{Direction, Shaping, Tree};
