@@ -174,6 +174,7 @@ def test_what_a_page_says_works(page: str, tree: Path) -> None:
 
 COMMANDS: dict[str, Any] = {name: app.get_command(click.Context(app), name) for name in ORDER}
 SHORT = {
+    "attack": ["--minutes", "0.02", "--no-confirm"],
     "compare": ["-r", "1", "--set", "duration=12s"],
     "run": ["--set", "duration=12s"],
     "sweep": ["--set", "scenario.duration=6s", "--set", "until.at_most=5"],
@@ -198,6 +199,8 @@ LONG = {
     "forebay gate": "needs a program that is built without Python; test_lab.py calls it",
     "forebay import network.json": "reads a provider's own files; docs/import.md reads a village's",
     "forebay fit ping.txt": "reads a user's own files; test_fit.py makes some",
+    "forebay twin": "reads a provider's own files; test_twin.py makes some",
+    "forebay --plugin mine.py": "needs a discipline of the reader's; test_attack.py makes one",
     "forebay lab": "needs a kernel, which it would build; test_virtual_lab.py runs labs",
     "forebay replay": "needs a recording; test_replay.py makes one",
     "forebay validate": "takes a minute; test_validate.py runs some checks",

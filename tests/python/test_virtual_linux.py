@@ -144,12 +144,13 @@ def test_what_the_guest_has_not_is_refused(changes: dict[str, Any], message: str
 def test_files_become_transfers_at_their_times() -> None:
     files = {"kind": "files", "size": "50KB", "arrivals": "fixed", "interval": "1500ms"}
     given = scenario.dumbbell(tree(traffic={**files, "flows": 1, "start": "200ms"}))
-    # The first one comes an interval after the start, and none after the end.
+    # The first one comes at the start, as in forebay, and none after the end.
     assert [(each.start, each.size) for each in given.senders] == [
+        (200_000_000, 50_000),
         (1_700_000_000, 50_000),
         (3_200_000_000, 50_000),
     ]
-    assert [each.flow.number for each in given.senders] == [0, 1]
+    assert [each.flow.number for each in given.senders] == [0, 1, 2]
 
 
 def test_what_is_at_the_link_becomes_the_drivers_parameters() -> None:
@@ -210,8 +211,8 @@ def test_a_short_transfer_ends(version: str) -> None:
     whole["traffic"].append(files)
     _, seen = referee.run(whole)
     last = seen[(seen["flags"] & 1 == 1) & (seen["point"] == records.QUEUE_OUT)]
-    # The third flow, whose 50 000 bytes end with a part of a segment.
-    assert set(last["flow"]) == {2} and set(last["payload"]) == {50_000 % 1448}
+    # The third and fourth flows, whose 50 000 bytes end with a part of a segment.
+    assert set(last["flow"]) == {2, 3} and set(last["payload"]) == {50_000 % 1448}
 
 
 def test_the_integral_is_read_between_events() -> None:
