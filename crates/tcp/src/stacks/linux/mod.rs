@@ -53,7 +53,7 @@ mod sender;
 mod version;
 
 use crate::Segment;
-use crate::connection::Site;
+use crate::connection::{Connection, Site};
 use crate::pace::Pace;
 use crate::segment::millis;
 use ack::{Ack, Report};
@@ -359,9 +359,14 @@ impl Machine {
         }
     }
 
-    /// Whether the window allows a new segment.
-    fn lets_new(&self) -> bool {
-        !self.holds_new && self.queue.in_flight() < self.window.cwnd
+    /// Whether the window allows a new segment. Before 6.12 the last one goes with its FIN whatever
+    /// the window is (`tcp_cwnd_test`).
+    fn lets_new(&self, connection: &Connection) -> bool {
+        !self.holds_new
+            && (self.queue.in_flight() < self.window.cwnd
+                || (connection.closed
+                    && self.version < Version::Linux6_12
+                    && connection.end.saturating_sub(self.next) <= self.mss))
     }
 
     /// A buffer of new data was sent: `len` bytes from `next` on, with `marks`.

@@ -333,4 +333,20 @@ mod tests {
         sender.on_segment(Time::ZERO + Duration::from_millis(10), &ack, Ecn::NotEct);
         assert_eq!(sender.state(), crate::State::Done);
     }
+
+    #[test]
+    fn the_last_segment_goes_with_its_fin_into_a_full_window_before_6_12() {
+        for (preset, segments, fin) in [("linux-6.1", 11, true), ("linux-6.12", 10, false)] {
+            let given = serde_json::json!({"preset": preset, "handshake": false});
+            let config = serde_json::from_value::<Config>(given).unwrap();
+            let mut sender = Sender::new(&config, Time::ZERO);
+            sender.write(10 * config.mss() + 100);
+            sender.close();
+            let mut sent = Vec::new();
+            while let Some(segment) = sender.poll(Time::ZERO) {
+                sent.push((segment.len, segment.flags.has(Flags::FIN)));
+            }
+            assert_eq!((sent.len(), sent.last().unwrap().1), (segments, fin), "{preset}: {sent:?}");
+        }
+    }
 }

@@ -210,7 +210,7 @@ impl Law for Machine {
             }
             let probe = std::mem::take(&mut self.loss_probe_due);
             if !held
-                && (probe || self.lets_new())
+                && (probe || self.lets_new(connection))
                 && self.push != Push::Done
                 && let Some((new, marks)) = self.next_new(connection, now, probe)
             {
