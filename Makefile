@@ -47,7 +47,8 @@
 #   make audit    check all dependencies: known vulnerabilities, licences and sources
 #   make licences write THIRD-PARTY.md
 #   make release  VERSION=0.2.0: test, build, commit and tag it (docs/release.md)
-#   make lock     choose new versions of the Python packages
+#   make lock     choose new versions of the Python packages, and make lock-crates
+#   make lock-crates  write what crates of the tree need into each Cargo.lock, with no newer versions
 #   make clean    remove what is built and installed
 
 PYTHON ?= python3
@@ -61,7 +62,7 @@ ACTIONLINT := target/tools/bin/actionlint
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help engine web dist test-dist audit licences release demo library install package hosted gate abuse soak miri sanitize test test-fast fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock clean build dev rust-lint python-lint js-lint workflow-lint rust-test python-test
+.PHONY: help engine web dist test-dist audit licences release demo library install package hosted gate abuse soak miri sanitize test test-fast fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock lock-crates clean build dev rust-lint python-lint js-lint workflow-lint rust-test python-test
 .DEFAULT_GOAL := help
 
 # Prints the head of this file.
@@ -80,7 +81,14 @@ test: lint rust-test python-test
 
 lint: rust-lint python-lint js-lint workflow-lint
 
+# Crates beside the workspace have lock files of their own, which name what its crates need.
+BESIDE := contrib/rattan fuzz
+LOCKED = $(CARGO) update --quiet --workspace --manifest-path
+
 rust-lint:
+	@echo "== lock files of crates"
+	@for folder in . $(BESIDE); do $(LOCKED) $$folder/Cargo.toml --locked || { \
+	  echo "error: $$folder/Cargo.lock is behind the crates of the tree; run make lock-crates"; exit 1; }; done
 	@echo "== cargo fmt --check"
 	@$(CARGO) fmt --all --check
 	@echo "== cargo clippy"
@@ -405,7 +413,7 @@ $(JS)/.package-lock.json: tools/js/package-lock.json
 # lock file has only what those before it lack: uv's own format takes three times the room.
 EXPORTED = $(BIN)/uv export --quiet --frozen --no-default-groups --no-emit-project --no-annotate --no-header
 BEYOND = awk 'FILENAME != "-" { if (/^[a-z]/) known[$$0]; next } /^[a-z]/ { keep = !($$0 in known) } keep'
-lock: | $(VENV)/bin/python
+lock: lock-crates | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv lock --quiet --upgrade
 	$(EXPORTED) --extra build --extra tune > requirements.lock
@@ -413,6 +421,9 @@ lock: | $(VENV)/bin/python
 	$(EXPORTED) --extra build --extra tune --extra site | $(BEYOND) requirements.lock - > requirements-site.lock
 	$(EXPORTED) --group release | $(BEYOND) requirements.lock requirements-dev.lock - > requirements-release.lock
 	@rm uv.lock
+
+lock-crates:
+	@for folder in . $(BESIDE); do $(LOCKED) $$folder/Cargo.toml || exit; done
 
 clean:
 	rm -rf $(VENV) $(JS) target python/forebay/*.so

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -74,8 +76,12 @@ class Scenario:
 
     @classmethod
     def of(cls, document: dict[str, Any], name: str = "scenario", base: str = ".") -> Scenario:
-        """A scenario from a document of plain values, such as a parsed TOML file."""
-        return cls(json.dumps(document), name, base)
+        """A scenario from a document of plain values, such as a parsed TOML file.
+
+        Raises:
+            ScenarioError: it holds something else, or a number that is not finite.
+        """
+        return cls(written(document, f"{name}: "), name, base)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -110,7 +116,7 @@ class Scenario:
             ScenarioError: a path cannot be followed.
         """
         with named(self):
-            text = _engine.with_fields(self.text, json.dumps(dict(fields)))
+            text = _engine.with_fields(self.text, written(dict(fields)))
         return Scenario(text, self.name, self.base)
 
     def with_text(self, assignment: str) -> Scenario:
@@ -182,7 +188,7 @@ class Scenario:
         table, plugin = plain(queue)
         text = self.text if plugin is None else json.dumps(_with_plugin(self.document, plugin))
         with named(self):
-            text = _engine.with_queue(text, self.base, link, json.dumps(table))
+            text = _engine.with_queue(text, self.base, link, written(table))
         return Scenario(text, self.name, self.base)
 
     def with_change(
@@ -386,6 +392,11 @@ def load(path: str | Path) -> Scenario:
         >>> forebay.load("examples/lab.toml").document["duration"]
         '30s'
     """
+    if not isinstance(path, str | os.PathLike):
+        raise ScenarioError(
+            f"expected a scenario or the name of its file, got {_shown(path)}; "
+            "forebay.Scenario.of makes one of a dict"
+        )
     path = Path(path)
     if not path.exists():
         raise ScenarioError(f"{path}: there is no such file{_instead(path)}")
@@ -469,6 +480,40 @@ def _plain(value: Any) -> bool:
     if isinstance(value, int | float):
         return abs(value) < 1e300
     return isinstance(value, str)
+
+
+def written(value: Any, place: str = "") -> str:
+    """A value as JSON.
+
+    Raises:
+        ScenarioError: it holds what is no plain value, or a number that is not finite. The message
+            begins with `place`.
+    """
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ScenarioError(place + (_strange(value) or f"is no plain value: {error}")) from None
+
+
+def _strange(value: Any, path: str = "", depth: int = 100) -> str | None:
+    """What JSON cannot hold in a value, with its path; None if nothing is found."""
+    if isinstance(value, dict | list | tuple) and depth:
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, each in inner:
+            below = f"{path}.{key}" if isinstance(value, dict) else f"{path}[{key}]"
+            if found := _strange(each, below.removeprefix("."), depth - 1):
+                return found
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{path}: must be a finite number, got {value}"
+    if value is None or isinstance(value, str | int | float | dict | list | tuple):
+        return None
+    return f"{path}: must be a plain value, got {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    """A value of any type, in a few words."""
+    return "None" if value is None else f"{type(value).__name__} {value!r}"[:80]
 
 
 def _without_null(value: Any) -> Any:

@@ -116,7 +116,8 @@ def test_normalised_observations_lie_within_their_space_and_keep_the_order(place
 def test_pettingzoo_s_checker_passes() -> None:
     env = forebay.gym.ParallelEnv(scenario(), traffic="downloads")
     assert env.possible_agents == ["downloads_0", "downloads_1", "downloads_2"]
-    parallel_api_test(env, num_cycles=100)
+    with pytest.warns(UserWarning, match="options: 'options' is not known"):
+        parallel_api_test(env, num_cycles=100)
 
 
 @pytest.mark.parametrize(
@@ -330,6 +331,12 @@ def test_arrays_are_shared_unless_copies_are_wanted() -> None:
             {"reward": {"cwnd_packets": 1.0}},
             r"agent\.reward: cwnd_packets cannot be observed at a link",
         ),
+        ({"actions": {}}, r"agent\.actions: is empty; leave it out for the usual ones"),
+        ({"observations": []}, r"agent\.observations: is empty; leave it out for the usual ones"),
+        ({"reward": {}}, r"agent\.reward: is empty; leave it out for the usual ones"),
+        ({"reward": {"dropped": np.nan}}, r"agent\.reward\.dropped: must be a finite number"),
+        ({"step": np.inf}, r"agent\.step: must be a finite number, got inf"),
+        ({"draws": object()}, r"agent\.draws: must be a plain value, got object <object"),
         ({"draws": {"dumbbell.rat": "1..2"}}, "unknown field"),
         ({"draws": {"traffic[7].flows": "1..2"}}, r"traffic\[7\]"),
     ],
@@ -430,12 +437,34 @@ def test_what_is_not_understood_is_refused() -> None:
     for count in counts:
         with pytest.raises(ValueError, match="must be whole numbers, 1 or more"):
             forebay.gym.VectorEnv(scenario(), **count)
+    given: Any
+    for given in (None, {"duration": "1s"}, 5):
+        for make in (forebay.gym.Env, forebay.gym.VectorEnv, forebay.gym.ParallelEnv):
+            with pytest.raises(forebay.ScenarioError, match="expected a scenario or the name of"):
+                make(given)
     envs = forebay.gym.VectorEnv(scenario(), num_envs=2)
     with pytest.raises(ValueError, match="there is no episode; call reset first"):
         envs.step(np.zeros((2, 1), np.float32))
     assert str(envs.reset(seed=np.int64(4))) == str(envs.reset(seed=4))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"got 3 numbers; .* in each of 2 environments"):
         envs.step(np.zeros((3, 1), np.float32))
+    for given in ("x", None, {}, 1j, [["x"], [0]]):
+        with pytest.raises(ValueError, match=r"action: got .*; give one from -1 to 1 for each"):
+            envs.step(given)
+    with pytest.raises(ValueError, match=r"seed: must be a whole number, one for each .* got 1.5"):
+        envs.reset(seed=1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"options: 'mask' is not known; the one there is, is 're"):
+        envs.reset(options={"mask": np.array([True, False])})
+    senders = forebay.gym.ParallelEnv(scenario(), traffic="downloads")
+    env = forebay.gym.Env(scenario())
+    for options, said in (({"x": 1}, "'x' is not known; there are none"), (5, "must be a dict or")):
+        with pytest.raises(ValueError, match=f"options: {said}"):
+            env.reset(options=options)  # type: ignore[arg-type]
+        with pytest.warns(UserWarning, match=f"options: {said}"):
+            senders.reset(options=options)  # type: ignore[arg-type]
+    env.reset(options={})
+    with pytest.raises(ValueError, match="actions: must be a dict by agent, got None"):
+        senders.step(None)  # type: ignore[arg-type]
 
 
 def test_a_refused_action_leaves_no_trace() -> None:

@@ -304,6 +304,18 @@ def test_who_breaks_the_contract_is_named(
         ("def dequeue", "def deque", "class Short has no method `dequeue`"),
         ('"20p"', "20.5", 'limit: expected a value such as "100p", got 20.5'),
         (' = "20p"', "", "class Short: limit: a parameter needs a default value"),
+        ('forebay.Packets = "20p"', "type = int", "class Short: limit: a scenario cannot write it"),
+        ('"20p"', "print", "limit: expected a value such as"),
+        (
+            'forebay.Packets = "20p"',
+            'Annotated[int, Field(json_schema_extra={"enum": 3})] = 20',
+            'class Short: its schema: property "limit": `enum` must be a list of values, got 3',
+        ),
+        (
+            'forebay.Packets = "20p"',
+            'Annotated[int, Field(json_schema_extra={"least": float("nan")})] = 20',
+            "class Short: its schema: expected value at line 1",
+        ),
         ("forebay.Packets", "forebay.Package", r"mine.py:6, in Short: AttributeError"),
         ("class Short", "class (Short", "line 4: invalid syntax"),
         ("(forebay.Discipline)", "", "it defines no part"),
@@ -312,7 +324,8 @@ def test_who_breaks_the_contract_is_named(
 def test_a_file_that_cannot_be_used_is_refused(
     old: str, new: str, said: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "mine.py").write_text(SHORT.replace(old, new))
+    imports = "from typing import Annotated\n\nfrom pydantic import Field\n"
+    (tmp_path / "mine.py").write_text(imports * ("Annotated" in new) + SHORT.replace(old, new))
     here = forebay.Scenario.of(document(plugins=["mine.py"]), base=str(tmp_path))
     with pytest.raises(forebay.ScenarioError, match=r"plugins\[0\]: plug-in mine.py: .*" + said):
         forebay.run(here)

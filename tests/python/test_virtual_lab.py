@@ -6,6 +6,7 @@ Runs need a kernel (`make virtual-linux`). Where it is built they must work in C
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import struct
@@ -15,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -52,6 +54,13 @@ def guests_of(process: int) -> Iterator[int]:
             continue
         if f"/forebay-guest-{process}-" in where:
             yield int(each.name)
+
+
+def state_of(process: int) -> str:
+    """What a process does: "T" if it is stopped, nothing if it is gone."""
+    with suppress(OSError):
+        return (Path("/proc") / str(process) / "stat").read_text().rpartition(") ")[2][0]
+    return ""
 
 
 def same(one: Result, other: Result) -> bool:
@@ -254,6 +263,37 @@ def test_nothing_is_left_of_a_run_that_is_stopped(
     assert not list(guests_of(process.pid))
     with machine.folder():
         assert not list(Path(tempfile.gettempdir()).glob(f"forebay-guest-{process.pid}-*"))
+
+
+FRONT = """
+import sys
+from pathlib import Path
+from forebay.lab.virtual import kernel, machine
+
+with machine.folder() as folder, machine.Guests() as guests:
+    machine.boot(guests, kernel.Kernel(Path(sys.argv[1])), folder, [], seed=1)
+"""
+
+
+def test_a_stopped_process_of_a_killed_guest_is_not_left(tmp_path: Path) -> None:
+    # As a guest's process is at first, until its kernel has taken hold of it.
+    linux = tmp_path / "linux"
+    linux.write_text("#!/bin/sh\nsh -c 'kill -STOP $$' &\nwait\n")
+    linux.chmod(0o755)
+    words = [sys.executable, "-c", FRONT, str(tmp_path)]
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as front:
+        while not any(state_of(each) == "T" for each in guests_of(front.pid)):
+            assert front.poll() is None
+            time.sleep(0.01)
+        front.kill()
+    deadline = time.monotonic() + 60
+    while (left := list(guests_of(front.pid))) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    for each in left:
+        os.kill(each, signal.SIGKILL)
+    assert not left
+    with machine.folder():
+        assert not list(Path(tempfile.gettempdir()).glob(f"forebay-guest-{front.pid}-*"))
 
 
 def test_what_fails_inside_is_said_outside(guest_gate: Path) -> None:

@@ -4,9 +4,10 @@ use crate::convert::{self, c_string, text};
 use crate::foreign::Foreign;
 use crate::interface::*;
 use crate::native::{Calls, Kind, Native};
+use crate::schema::{self, fill_in};
 use crate::version;
 use crate::watch::{self, Function};
-use forebay_core::{Conduct, ConfigError, Discipline, Entry, Limit, Recipe, Setting, config};
+use forebay_core::{Conduct, ConfigError, Discipline, Entry, Recipe, Setting};
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use std::ffi::{CString, c_char};
@@ -55,15 +56,12 @@ pub unsafe fn import(
     kind.create.ok_or_else(|| missing("create"))?;
     // SAFETY: as above.
     let schema = unsafe { text(kind.schema) }.map_or(Ok(json!({})), serde_json::from_str::<Value>);
-    let schema = schema.map_err(|error| error.to_string());
-    let schema = schema.and_then(|schema| match schema {
-        Value::Object(schema) => Ok(schema),
-        _ => Err("it is not a JSON object".into()),
+    let schema = schema.map_err(|error| error.to_string()).and_then(schema::described);
+    let schema = schema.and_then(|schema| match kind.effective {
+        None => schema::legible(&schema).map(|()| schema),
+        Some(_) => Ok(schema),
     });
     let schema = schema.map_err(|error| format!("discipline \"{name}\": its schema: {error}"))?;
-    if kind.effective.is_none() {
-        legible(&schema).map_err(|error| format!("discipline \"{name}\": its schema: {error}"))?;
-    }
     let who = format!("plug-in {from}, discipline \"{name}\"").into();
     let ForebayDiscipline { keeps_order, shapes, .. } = kind;
     let facts = Conduct::USUAL.with_order(keeps_order).with_shaping(shapes);
@@ -152,86 +150,4 @@ impl Recipe<dyn Discipline> for Import {
         };
         Ok(Box::new(Foreign::new(&self.who, self.facts, make)?))
     }
-}
-
-/// Types of parameters that `forebay.h` reads.
-const LEGIBLE: [&str; 4] = ["number", "integer", "boolean", "string"];
-
-/// Checks that `forebay.h` can read every property of `schema`.
-fn legible(schema: &Map<String, Value>) -> Result<(), String> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    for (name, form) in properties.into_iter().flatten() {
-        if !form["type"].as_str().is_some_and(|kind| LEGIBLE.contains(&kind)) {
-            return Err(format!(
-                "property \"{name}\" needs a type that forebay.h reads: {}; or write `effective`",
-                LEGIBLE.join(", ")
-            ));
-        }
-        if name.contains(['"', '\\']) || name.contains(char::is_control) {
-            return Err(format!("property {name:?} has a name that forebay.h cannot read"));
-        }
-    }
-    Ok(())
-}
-
-/// The parameters in `block` with the defaults of `schema`, checked against its types and bounds.
-///
-/// # Errors
-/// A parameter is unknown, or its value is not allowed.
-pub fn fill_in(schema: &Map<String, Value>, block: &Value) -> Result<Value, ConfigError> {
-    let empty = Map::new();
-    let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-    let Value::Object(block) = block else {
-        return Err(ConfigError::new("", format!("expected a table, got {block}")));
-    };
-    if let Some(field) = block.keys().find(|field| !known.contains_key(*field)) {
-        let names: Vec<_> = known.keys().map(String::as_str).collect();
-        return Err(ConfigError::new(field, config::unknown("field", field, &names)));
-    }
-    let mut whole = Map::new();
-    for (field, form) in known {
-        let Some(value) = block.get(field).or_else(|| form.get("default")) else { continue };
-        let value = counted(form, value);
-        check(form, &value).map_err(|message| ConfigError::new(field, message))?;
-        whole.insert(field.clone(), value);
-    }
-    Ok(Value::Object(whole))
-}
-
-/// `value`, or the number of packets in it ("50p") if a whole number is expected: suites and
-/// studies give such a `limit` to every discipline.
-fn counted(form: &Value, value: &Value) -> Value {
-    match config::read::<Limit>(value) {
-        Ok(Limit::Packets(count)) if form["type"] == "integer" && value.is_string() => count.into(),
-        _ => value.clone(),
-    }
-}
-
-fn check(form: &Value, value: &Value) -> Result<(), String> {
-    let kind = form["type"].as_str().unwrap_or_default();
-    let fits = match kind {
-        "integer" => value.is_i64() || value.is_u64(),
-        "boolean" => value.is_boolean(),
-        "string" => value.is_string(),
-        _ => value.is_number(),
-    };
-    if !fits {
-        return Err(format!("expected a value of type {kind}, got {value}"));
-    }
-    if let Some(known) = form["enum"].as_array().filter(|known| !known.contains(value)) {
-        let known: Vec<_> = known.iter().map(Value::to_string).collect();
-        return Err(format!("must be one of {}, got {value}", known.join(", ")));
-    }
-    let Some(number) = value.as_f64() else { return Ok(()) };
-    let bound = |name: &str| form[name].as_f64();
-    if let Some(least) = bound("minimum").filter(|least| number < *least) {
-        return Err(format!("must be at least {least}, got {number}"));
-    }
-    if let Some(least) = bound("exclusiveMinimum").filter(|least| number <= *least) {
-        return Err(format!("must be greater than {least}, got {number}"));
-    }
-    if let Some(most) = bound("maximum").filter(|most| number > *most) {
-        return Err(format!("must be at most {most}, got {number}"));
-    }
-    Ok(())
 }

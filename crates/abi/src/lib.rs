@@ -15,6 +15,7 @@ mod library;
 #[cfg(feature = "load")]
 mod load;
 mod native;
+mod schema;
 mod version;
 mod watch;
 
@@ -22,7 +23,7 @@ pub use export::Exports;
 pub use forebay_core as core;
 pub use forebay_disciplines::Disciplines;
 pub use foreign::{Call, Foreign, Outside};
-pub use import::{fill_in, import};
+pub use import::import;
 pub use interface::*;
 #[cfg(feature = "library")]
 pub use library::{
@@ -30,6 +31,7 @@ pub use library::{
 };
 #[cfg(feature = "load")]
 pub use load::{Plugin, load};
+pub use schema::{described, fill_in};
 pub use watch::{Calls, Function, Watch};
 
 /// Makes a plug-in of this crate, a `cdylib`, from the given parts: disciplines, or admission

@@ -468,6 +468,16 @@ fn what_is_no_plugin_is_refused_with_the_reason() {
             &says.replace(r#"\"share\": {"#, r#"\"a\\\"b\": {"#),
             r#"property "a\"b" has a name that forebay.h cannot read"#,
         ),
+        (
+            "flat",
+            &says.replace(r#"{\"properties\": {"#, r#"{\"properties\": 5, \"others\": {"#),
+            "discipline \"says\": its schema: `properties` must be an object, got 5",
+        ),
+        (
+            "choice",
+            &says.replace(r#"[\"slow\", \"fast\"]"#, "5"),
+            "its schema: property \"mode\": `enum` must be a list of values, got 5",
+        ),
         ("symbol", "int elsewhere(void); int nothing(void) { return elsewhere(); }", "elsewhere"),
         (
             "spaced",

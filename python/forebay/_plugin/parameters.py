@@ -6,12 +6,15 @@ import ast
 import inspect
 import json
 import linecache
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.fields import FieldInfo
+from pydantic.json_schema import PydanticJsonSchemaWarning
 from pydantic_core import core_schema
 
 from forebay import _engine, _written
@@ -161,12 +164,13 @@ class Parameters:
             info = FieldInfo.merge_field_infos(FieldInfo.from_annotation(hint), info)
             words = info.description or described.get(name) or f"{name.replace('_', ' ')}."
             fields[name] = (hint, FieldInfo.merge_field_infos(info, description=words))
-        config = ConfigDict(extra="forbid", strict=True, validate_default=True, allow_inf_nan=False)
-        try:
-            self._model: type[BaseModel] = create_model(owner.__name__, __config__=config, **fields)
-        except PydanticUserError as error:
-            raise ParameterError("", str(error).splitlines()[0]) from None
-        self.read({})
+        self._model: type[BaseModel] = create_model(owner.__name__)
+        for name, field in fields.items():
+            # Pydantic does not say which field it cannot describe.
+            with _describing(name):
+                self._model = create_model(owner.__name__, __config__=_CONFIG, **{name: field})
+                self.schema()
+        self._model = create_model(owner.__name__, __config__=_CONFIG, **fields)
 
     def read(self, given: dict[str, Any]) -> dict[str, Any]:
         """Every parameter's value, as the class sees it."""
@@ -178,8 +182,9 @@ class Parameters:
 
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of all of them."""
+        defaults = self.effective({})
         schema = self._model.model_json_schema()
-        for name, default in self.effective({}).items():
+        for name, default in defaults.items():
             schema["properties"][name] |= {"default": default}
         return schema
 
@@ -188,6 +193,23 @@ class Parameters:
             return self._model.model_validate(given)
         except ValidationError as error:
             raise ParameterError(*_written.complaint(self._model, error)) from None
+
+
+_CONFIG = ConfigDict(extra="forbid", strict=True, validate_default=True, allow_inf_nan=False)
+
+
+@contextmanager
+def _describing(name: str) -> Iterator[None]:
+    """Let what goes wrong with a parameter's type or its schema name the parameter."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PydanticJsonSchemaWarning)
+            yield
+    except ParameterError:
+        raise
+    except Exception as error:
+        why = str(error).splitlines()[0]
+        raise ParameterError(name, f"a scenario cannot write it, or its schema: {why}") from None
 
 
 _known: dict[type, Parameters] = {}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from forebay._runs import Result
 from forebay._scenario import Scenario
-from forebay.gym.setup import RENDER_MODES, Remade, read, rendered, set_up, single
+from forebay.gym.setup import RENDER_MODES, Remade, known_options, read, rendered, set_up, single
 
 Array = NDArray[np.float32]
 
@@ -97,7 +97,9 @@ class Env(Remade, gymnasium.Env[Array, Array]):
 
         Raises:
             ScenarioError: what was drawn cannot run.
+            ValueError: an option is given.
         """
+        known_options(options)
         super().reset(seed=seed, options=options)
         info = self._setup.begin(self._run, 0, self.np_random)
         self._run.begin(0, self._observation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from forebay._runs import Result
 from forebay._scenario import Scenario
-from forebay.gym.setup import RENDER_MODES, Remade, read, rendered, set_up
+from forebay.gym.setup import RENDER_MODES, Remade, known_options, read, rendered, set_up
 
 Array = NDArray[np.float32]
 
@@ -90,8 +91,14 @@ class ParallelEnv(Remade, pettingzoo.ParallelEnv[str, Array, Array]):  # type: i
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Array], dict[str, dict[str, Any]]]:
-        """Begin an episode, as `Env.reset`; every agent is told the same of it."""
-        del options
+        """Begin an episode, as `Env.reset`; every agent is told the same of it.
+
+        An option brings a warning: PettingZoo's own checker gives one, and takes no error.
+        """
+        try:
+            known_options(options)
+        except ValueError as error:
+            warnings.warn(str(error), stacklevel=2)
         if seed is not None:
             self._random, _ = seeding.np_random(seed)
         info = self._setup.begin(self._run, 0, self._random)
@@ -117,6 +124,8 @@ class ParallelEnv(Remade, pettingzoo.ParallelEnv[str, Array, Array]):  # type: i
             ValueError: there is no episode, an agent is not known, or an action has not the form
                 of its space or holds nan. Then nothing has changed.
         """
+        if not isinstance(actions, dict):
+            raise ValueError(f"actions: must be a dict by agent, got {actions!r}")
         unknown = next((agent for agent in actions if agent not in self.action_spaces), None)
         if unknown is not None:
             known = ", ".join(self.possible_agents)

@@ -129,14 +129,18 @@ class Setup:
             ValueError: `run` has no episode, or the action has another number of numbers.
         """
         run.now(0)
-        flat = np.ascontiguousarray(action, np.float32).reshape(-1)
-        if flat.size != rows * len(self.actions):
+        try:
+            flat = np.asarray(action).astype(np.float32, "C", "same_kind", copy=False)
+            got = f"{flat.size} numbers"
+        except (TypeError, ValueError):
+            flat, got = None, f"{action!r}"[:80]
+        if flat is None or flat.size != rows * len(self.actions):
             each = f" in each of {rows} environments" if rows > 1 else ""
             raise ValueError(
-                f"action: got {flat.size} numbers; give one from -1 to 1 for each of "
+                f"action: got {got}; give one from -1 to 1 for each of "
                 f"{', '.join(self.actions)}{each}"
             )
-        return flat
+        return flat.reshape(-1)
 
     def shown(self, seen: NDArray[np.float32]) -> NDArray[np.float32]:
         """What agents are shown of what the engine saw: `seen` itself unless it is normalised."""
@@ -254,6 +258,23 @@ def check_memory(made: Setup, num_envs: int) -> None:
             f"num_envs: {num_envs} environments need about {num_envs * each / 1e9:.3g} GB, and "
             f"this machine has {there / 1e9:.3g} GB; give at most {there // each}"
         )
+
+
+def known_options(options: dict[str, Any] | None, *known: str) -> dict[str, Any]:
+    """Options of `reset`, if they are among those that are known.
+
+    Raises:
+        ValueError: they are no dict, or one is not known.
+    """
+    if options is None:
+        return {}
+    if not isinstance(options, dict):
+        raise ValueError(f"options: must be a dict or None, got {options!r}")
+    strange = next((name for name in options if name not in known), None)
+    if strange is not None:
+        there = f"the one there is, is {known[0]!r}" if known else "there are none"
+        raise ValueError(f"options: {strange!r} is not known; {there}")
+    return options
 
 
 class Remade:

@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from forebay._scenario import Scenario
-from forebay.gym.setup import Remade, check_memory, read, set_up, single, switch
+from forebay.gym.setup import Remade, check_memory, known_options, read, set_up, single, switch
 
 Rows = NDArray[np.float32]
 
@@ -66,7 +66,8 @@ class VectorEnv(Remade, gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
             ValueError: a number that is not 1 or more, more environments than this machine has
                 memory for, another mode, or `copy` or `normalise` is no bool.
         """
-        if not all(isinstance(count, int) and count >= 1 for count in (num_envs, threads)):
+        counts = (num_envs, threads)
+        if not all(type(count) is int and count >= 1 for count in counts):
             raise ValueError("num_envs and threads must be whole numbers, 1 or more")
         self._mode = AutoresetMode(autoreset_mode)
         self.metadata = {"render_modes": [], "autoreset_mode": self._mode}
@@ -113,10 +114,12 @@ class VectorEnv(Remade, gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
 
         Raises:
             ScenarioError: what was drawn cannot run.
-            ValueError: as many seeds are given as there are environments, or the mask does not fit.
+            ValueError: not as many seeds are given as there are environments, the mask does not
+                fit, or another option is given.
         """
         mask = np.ones(self.num_envs, np.bool_)
-        if options is not None and "reset_mask" in options:
+        options = known_options(options, "reset_mask")
+        if "reset_mask" in options:
             mask = np.asarray(options["reset_mask"])
             if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
                 raise ValueError(f"reset_mask must be {self.num_envs} bools, one of them True")
@@ -124,8 +127,12 @@ class VectorEnv(Remade, gymnasium.vector.VectorEnv[Rows, Rows, NDArray[Any]]):
         if seed is None or isinstance(seed, (int, np.integer)):
             first = None if seed is None else int(seed)
             seeds = [None if first is None else first + number for number in range(self.num_envs)]
-        else:
+        elif isinstance(seed, Sequence) and not isinstance(seed, str):
             seeds = seed
+        else:
+            raise ValueError(
+                f"seed: must be a whole number, one for each environment, or None, got {seed!r}"
+            )
         if len(seeds) != self.num_envs:
             raise ValueError(f"{self.num_envs} seeds are needed, got {len(seeds)}")
         infos: dict[str, Any] = {}

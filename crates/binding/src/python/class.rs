@@ -2,6 +2,7 @@
 
 use super::words;
 use forebay_core::ConfigError;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use schemars::Schema;
@@ -20,13 +21,18 @@ impl Class {
     /// The class of `kind`, in the plug-in `path`.
     ///
     /// # Errors
-    /// The Python package is incomplete.
+    /// Its parameters are not described as JSON Schema does it.
     pub fn of(path: &str, kind: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let owner: String = kind.getattr("owner")?.getattr("__name__")?.extract()?;
         let schema: String = kind.getattr("schema")?.extract()?;
+        let schema = serde_json::from_str(&schema).map_err(|error| error.to_string());
+        let schema = schema.and_then(forebay::described);
+        let schema =
+            schema.map_err(|what| PyValueError::new_err(format!("class {owner}: its schema: {what}")))?;
         Ok(Class {
             who: kind.call_method1("called", (path,))?.extract::<String>()?.into(),
             kind: kind.clone().unbind(),
-            schema: serde_json::from_str(&schema).expect("the package writes JSON"),
+            schema,
         })
     }
 

@@ -2,7 +2,8 @@
 
 use forebay_core::Duration;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
 /// An agent that learns (`forebay.gym`): what it controls, what it sets, what it observes, and its
@@ -23,17 +24,17 @@ pub struct AgentTable {
     /// `{ target = "1ms..100ms:log" }`. Without any, the queue becomes one of the kind `agent`,
     /// whose `drop_probability` is set, from 0 to 1; and the congestion control becomes `agent`,
     /// whose `window` is set, from 1 to 1000 segments.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "some")]
     pub actions: BTreeMap<String, String>,
     /// Observations in each step, in order. Default, at a link: `sojourn_ms`,
     /// `backlog_packets`, `arrival_pps`, `departure_pps`, `dropped` and `marked`; at a sender:
     /// `srtt_ms`, `throughput_bps`, `cwnd_packets`, `in_flight_packets`, `dropped` and `marked`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "some")]
     pub observations: Vec<Seen>,
     /// Its reward for each step: a sum of observations, each multiplied by a weight. Default, at a
     /// link: `{ log_utilization = 1.0, sojourn_ms = -0.01 }`; at a sender: `{ log_throughput = 1.0,
     /// srtt_ms = -0.01 }`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "some")]
     pub reward: BTreeMap<Seen, f64>,
     /// Fields of the scenario, by path, that each episode draws again, with their ranges: `{
     /// "dumbbell.rate" = "2Mbit..50Mbit:log", "traffic[0].flows" = "1..20" }`; or values such as
@@ -44,6 +45,19 @@ pub struct AgentTable {
 
 fn ten_milliseconds() -> Duration {
     Duration::from_millis(10)
+}
+
+/// A table or a list that is written, and so has something in it.
+fn some<'de, D, T>(from: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default + PartialEq,
+{
+    let found = T::deserialize(from)?;
+    if found == T::default() {
+        return Err(D::Error::custom("is empty; leave it out for the usual ones"));
+    }
+    Ok(found)
 }
 
 /// An observation of a step, at a link or at a sender. Without a packet a share is 0, and a delay is

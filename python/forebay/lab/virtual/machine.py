@@ -35,6 +35,10 @@ _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _PREFIX = "forebay-guest-"
 _MOST_SAID = 4000
 _LOOK_S = 0.05
+_TOLD = ["sh", "-c", 'read -r go && exec "$@" </dev/null', "sh"]
+"""Before a command: it starts when a line is said, and not at all if who would say it is gone."""
+_WATCH = ["sh", "-c", 'read -r ended || kill -s KILL -- "-$1"', "sh"]
+"""Before a process group: it is killed when whoever would say a line is gone."""
 
 
 @contextmanager
@@ -92,6 +96,30 @@ class Guests:
                 self._running.discard(process)
 
 
+@contextmanager
+def _watched(process: subprocess.Popen[str]) -> Iterator[None]:
+    """Let a process that is _TOLD go on; its group ends with this process, however that ends.
+
+    The kernel's own signal at the end of a parent would not do: those whom the guest starts do not
+    inherit it, and one that is just being started outlives it.
+    """
+    words = [*_WATCH, str(process.pid)]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+    ) as watch:
+        assert process.stdin and watch.stdin
+        # Who was killed reads nothing.
+        with suppress(BrokenPipeError):
+            process.stdin.write("go\n")
+            process.stdin.close()
+        try:
+            yield
+        finally:
+            with suppress(BrokenPipeError):
+                watch.stdin.write("ended\n")
+                watch.stdin.close()
+
+
 def boot(
     guests: Guests,
     kernel: Kernel,
@@ -131,8 +159,9 @@ def boot(
         "HOME": ".",
     }
     command = [
-        # It ends with whoever started it.
-        *("setpriv", "--pdeathsig", "KILL", "setarch", "-R", "./linux", f"mem={_MEMORY}"),
+        # A shell adds to the environment.
+        *("env", "-i", *(f"{name}={value}" for name, value in environment.items())),
+        *("setarch", "-R", "./linux", f"mem={_MEMORY}"),
         *("root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "loglevel=3"),
         *("con=null", "con0=null,fd:1", "time-travel=inf-cpu", "time-travel-start=1000"),
         *("init=/proc/self/cwd/guest", *parameters),
@@ -143,17 +172,21 @@ def boot(
     def start() -> subprocess.Popen[str]:
         with console.open("w") as output:
             return subprocess.Popen(
-                command,
+                [*_TOLD, *command],
                 cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
+                env={"PATH": _PATH},
+                stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 text=True,
                 start_new_session=True,
             )
 
-    with guests.running(start) as process, console.open(encoding="utf-8", errors="replace") as said:
+    with (
+        guests.running(start) as process,
+        _watched(process),
+        console.open(encoding="utf-8", errors="replace") as said,
+    ):
         ended, rest = 0, ""
         while not ended:
             ended, status, usage = os.wait4(process.pid, os.WNOHANG)
