@@ -93,6 +93,8 @@ rust-lint:
 	@$(CARGO) fmt --all --check
 	@echo "== cargo clippy"
 	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@echo "== what crates for plug-ins export"
+	@$(CARGO) test --workspace --locked --quiet --test surface
 	@echo "== circles among modules"
 	@$(PYTHON) tools/rust_circles.py
 

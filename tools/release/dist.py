@@ -115,13 +115,19 @@ def packages(where: Path) -> set[tuple[str, str]]:
     return {(each["name"], each["version"]) for each in lock["package"]}
 
 
-def wheels() -> None:
-    """A wheel for each machine, for every Python from 3.10."""
+def locked_source() -> Path:
+    """The source distribution, unpacked, with a lock file of its own."""
     where = source()
     # Cargo leaves out of the lock file what the other crates of the workspace need.
     run("cargo", "update", "--quiet", "--workspace", where=where)
     if others := packages(where) - packages(ROOT):
         raise SystemExit(f"error: the source distribution needs others than Cargo.lock: {others}")
+    return where
+
+
+def wheels() -> None:
+    """A wheel for each machine, for every Python from 3.10."""
+    where = locked_source()
     for machine in machines():
         words = ["maturin", "build", "--release", "--locked", "--strip", "--zig"]
         words += ["--compatibility", "manylinux2014", "--target", machine.target]

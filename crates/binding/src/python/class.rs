@@ -27,8 +27,8 @@ impl Class {
         let schema: String = kind.getattr("schema")?.extract()?;
         let schema = serde_json::from_str(&schema).map_err(|error| error.to_string());
         let schema = schema.and_then(forebay::described);
-        let schema =
-            schema.map_err(|what| PyValueError::new_err(format!("class {owner}: its schema: {what}")))?;
+        let schema = schema
+            .map_err(|what| PyValueError::new_err(format!("class {owner}: its schema: {what}")))?;
         Ok(Class {
             who: kind.call_method1("called", (path,))?.extract::<String>()?.into(),
             kind: kind.clone().unbind(),
