@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from forebay._theory import ncq
-from forebay.papers import Number, Panel, Series, Sources, exactly
+from forebay.papers import Number, Panel, Part, Series, Setting, Sources, exactly
+from forebay.papers.judge import verdict_of
 from forebay.stats import Interval, interval, prediction, proportion
 
 Values = Any
@@ -255,6 +256,27 @@ def often_ahead(sources: Sources) -> Interval:
 def runs_ahead(sources: Sources) -> Interval:
     """Runs in which NCQ 1 % is ahead by three tasks or more."""
     return exactly(sum(each >= 3 for each in _ahead(sources)))
+
+
+def _limits(sources: Sources) -> list[list[Part]]:
+    """The numbers of NCQ-11 under every combination of starts and delays that was run."""
+    found = []
+    runs = sources.data.study("limit-choices").runs
+    for row in runs.select("title", "delay").unique().to_dicts():
+        parts = sources.under(Setting({"limit": "limit-choices"}, row)).parts("NCQ-11")
+        found.append([each for each in parts if "2 to 5 s" in each.reading])
+    return found
+
+
+def limits_tried(sources: Sources) -> Interval:
+    """How many combinations of starts and delays NCQ-11 was judged under."""
+    return exactly(len(_limits(sources)))
+
+
+def limits_held(sources: Sources) -> str:
+    """Under how many of them all of its numbers surely lie in range."""
+    held = sum(verdict_of(each) == "reproduced" for each in _limits(sources))
+    return "one of them" if held == 1 else f"{held or 'none'} of them"
 
 
 def tasks_over_time(sources: Sources) -> list[Panel]:

@@ -40,7 +40,7 @@ FEW = (12, 6, 3)
 """Most runs of a point, if a search cannot judge every set-up with as many as the page has."""
 AGAIN = 16
 """Most runs of a point when a set-up is judged again, if the page's would take an eighth of the
-budget."""
+budget; `FEW` if these would, too."""
 LEADERS = 3
 """The best set-ups, which are judged again whatever claims they satisfy."""
 _LOOK = 2
@@ -198,8 +198,8 @@ class _Search:
     def record(self, key: str, command: str) -> dict[str, Any]:
         """Search, and tell what was found."""
         a_run = self._look()
-        if self._cost(a_run, None, every=False) > self._budget / 8:
-            self._anew = AGAIN
+        fits = (each for each in (None, AGAIN, *FEW) if self._eighth(a_run, each))
+        self._anew = next(fits, FEW[-1])
         every = self._search(a_run)
         tried = [each for each in every if not each.refusal]
         again = {each.setup: each for each in self._again(tried)}
@@ -364,6 +364,10 @@ class _Search:
             * (self._choices.variants(name, study) if every else 1)
             for name, study in self._studies.items()
         )
+
+    def _eighth(self, a_run: Mapping[str, float], replications: int | None) -> bool:
+        """Whether a set-up takes no more than an eighth of the budget."""
+        return self._cost(a_run, replications, every=False) <= self._budget / 8
 
     def _again(self, tried: Sequence[Judged]) -> list[Judged]:
         """The best set-ups, and the best for each claim that they do not satisfy, anew."""

@@ -63,10 +63,11 @@ def _made(paper: Paper, sources: Sources, table: TableTable, outer: Values) -> T
 
 def _verdict(paper: Paper, chosen: Sources, table: TableTable, id_: str) -> str:
     """What a claim comes to under a choice; nothing if it was not run."""
-    asked = [each for each in paper.numbers(paper.claim(id_)) if each.study in table.studies]
-    if not all(chosen.chosen_ran(each.study) for each in asked):
+    claim = paper.claim(id_)
+    asked = [each for each in paper.studies_of(claim) if each in table.studies]
+    if not all(chosen.chosen_ran(each) for each in asked):
         return ""
-    found = parts(chosen, asked)
+    found = parts(chosen, paper.numbers(claim), table.studies)
     mark = MARKS[verdict_of(found)]
     return f"{mark}, {in_range(found)} of {judged(found)}" if table.counts else mark
 
