@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,43 +10,30 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import strategies as st
 
+from fit_files import (
+    FLENT,
+    HOME,
+    IPERF,
+    IRTT,
+    PING,
+    SECONDS,
+    bench,
+    captured,
+    check,
+    loaded,
+    mutated,
+    put,
+)
 from forebay import ScenarioError, fit, load, run
 from forebay._cli import app
+from forebay.fit.buffer import held_of, surely, usual_top
 from forebay.fit.candidates import KINDS
 from forebay.fit.direct import read_off
-from forebay.fit.measurement import Flow
 from forebay.fit.readers.packets import _unwrapped
-from forebay.fit.trial import Load, Route, document, recorded
+from forebay.fit.trial import recorded
 from fuzzing import fuzz
 
-ROOT = Path(__file__).parents[2]
-HOME = ROOT / "examples" / "home.pcap.gz"
-SECONDS = 12.0
 RUN = CliRunner().invoke
-
-
-def bench() -> Any:
-    """The bench, whose files are as tools write them."""
-    if "fit_bench" not in sys.modules:
-        spec = importlib.util.spec_from_file_location("fit_bench", ROOT / "benches" / "fit.py")
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["fit_bench"] = module
-        spec.loader.exec_module(module)
-    return sys.modules["fit_bench"]
-
-
-def loaded(queue: dict[str, Any], **route: Any) -> dict[str, Any]:
-    """Four transfers after 3 s of pings, over 5 Mbit/s and 30 ms."""
-    flows = tuple(Flow(3.0 + at / 200, SECONDS) for at in range(4))
-    load_ = Load(flows, SECONDS + 0.2, 0.05)
-    return document(Route(5e6, 0.03, queue, **route), load_, seed=5)
-
-
-def captured(folder: Path, whole: dict[str, Any], vantage: str = "sender") -> Path:
-    path = folder / "link.pcap"
-    path.write_bytes(bench().pcap(recorded(whole, vantage), vantage))
-    return path
 
 
 def reported(folder: Path, whole: dict[str, Any]) -> list[Path]:
@@ -148,12 +133,119 @@ def test_others_traffic_is_not_taken_for_a_slower_link(tmp_path: Path) -> None:
     assert not direct.steady
 
 
-def test_a_rate_that_changes_is_not_taken_for_one(tmp_path: Path) -> None:
+def test_a_rate_that_changes_has_a_course(tmp_path: Path) -> None:
     whole = loaded({"kind": "fifo", "limit": "60p"})
     whole["link"][0]["rate"] = {"steps": [["0s", "5Mbit"], ["7s", "2Mbit"]]}
-    direct = read_off(fit.read([captured(tmp_path, whole)]))
-    assert direct.rate is None and "changes" in direct.why
-    assert "from 2 to 5 Mbit/s" in direct.why
+    found = fit.fit([captured(tmp_path, whole)], tmp_path / "out")
+    rate = found.estimates["rate"]
+    (_, first), *between, (at, second) = rate.course
+    assert (
+        len(between) < 3
+        and first == pytest.approx(5e6, rel=0.02)
+        and second == pytest.approx(2e6, rel=0.02)
+    )
+    assert at == pytest.approx(7.0, abs=0.5)
+    # 4 s of the one, 5 s of the other.
+    assert rate.value == pytest.approx(30e6 / 9, rel=0.05)
+    assert rate.low == second and rate.high is not None and first <= rate.high < 5.5e6
+    # All waits change with it, so that a name would be a guess.
+    assert found.discipline.kind is None and "rate changes" in found.discipline.why
+    least = found.estimates["buffer"].low
+    assert least is not None and 45_000 < least <= 60 * 1500
+    written = load(tmp_path / "out" / "scenario.toml")
+    assert len(written.document["link"][0]["rate"]["steps"]) == len(rate.course)
+    assert "changes while the load lasts" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_a_rate_that_fades(tmp_path: Path) -> None:
+    whole = loaded({"kind": "fifo", "limit": "60p"})
+    steps = [[f"{3 + at / 2}s", f"{2 + at % 4}Mbit"] for at in range(18)]
+    whole["link"][0]["rate"] = {"steps": [["0s", "2Mbit"], *steps]}
+    course = read_off(fit.read([captured(tmp_path, whole)])).course
+    times = np.linspace(4, 11.5, 200)
+
+    def at(steps: list[tuple[float, float]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        begins, rates = (np.array(each) for each in zip(*steps, strict=True))
+        return rates[np.searchsorted(begins, times, side="right") - 1]
+
+    truth = at([(0.0, 2e6)] + [(3 + each / 2, (2 + each % 4) * 1e6) for each in range(18)])
+    told = at(list(course))
+    assert np.median(np.abs(told / truth - 1)) < 0.05
+    assert np.corrcoef(truth, told)[0, 1] > 0.6
+
+
+def test_a_rate_that_senders_set_has_no_course(tmp_path: Path) -> None:
+    whole = loaded({"kind": "fifo", "limit": "200p"})
+    whole["tcp"] |= {"receive_window": "1.5KB"}
+    assert read_off(fit.read([captured(tmp_path, whole)])).course == ()
+
+
+def test_a_receiver_needs_no_ping(tmp_path: Path) -> None:
+    whole = loaded({"kind": "fifo", "limit": "60p"})
+    whole["traffic"] = [each for each in whole["traffic"] if each["name"] != "probes"]
+    record = recorded(whole, "receiver")
+    path = tmp_path / "link.pcap"
+    path.write_bytes(bench().pcap(record, "receiver"))
+    seen = fit.read([path])
+    assert seen.vantage == "receiver" and not seen.trips.probes.any()
+    found = fit.fit([path], tmp_path / "out")
+    assert found.estimates["rtt"].value == pytest.approx(0.03, abs=0.001)
+    assert found.estimates["rate"].value == pytest.approx(5e6, rel=0.02)
+    assert found.discipline.kind == "fifo"
+    # 60 packets at 5 Mbit/s, to the tick of a clock of 1 ms.
+    waits = seen.trips.delay - 0.03 - 1500 * 8 / 5e6
+    assert np.quantile(waits, 0.99) == pytest.approx(60 * 1500 * 8 / 5e6, abs=0.006)
+
+
+@pytest.mark.parametrize("kind", ["fq-codel", "cake", "codel", "pie", "fifo"])
+def test_what_a_buffer_is_at_least_is_true(tmp_path: Path, kind: str) -> None:
+    room = {"memory_limit": "30KB"} if kind == "cake" else {"limit": "20p"}
+    whole = loaded({"kind": kind, **room})
+    if kind == "cake":
+        whole["link"][0]["queue"]["bandwidth"] = "5Mbit"
+    seen = fit.read([captured(tmp_path, whole)])
+    direct = read_off(seen)
+    assert direct.rtt is not None
+    held = held_of(seen, direct.rtt.value, 5e6)
+    assert held is not None
+    least = surely(usual_top(held.least))
+    assert least is not None and 10_000 < least <= 30_000
+
+
+def test_marks_tell_a_discipline_too(tmp_path: Path) -> None:
+    whole = loaded({"kind": "codel", "ecn": True})
+    whole["tcp"]["ecn"] = True
+    found = fit.fit([captured(tmp_path, whole)], tmp_path / "out")
+    seen = found.measurement
+    assert seen.ecn and len(seen.marks.at) > 5
+    assert max(found.discipline.weights, key=lambda each: found.discipline.weights[each]) == "codel"
+    assert found.discipline.kind in ("codel", None)
+    assert found.scenario is not None and found.scenario.document["tcp"]["ecn"] is True
+
+
+def test_another_congestion_control_is_found(tmp_path: Path) -> None:
+    whole = loaded({"kind": "fifo", "limit": "100p"})
+    whole["tcp"]["congestion"] = "bbr"
+    found = fit.fit([captured(tmp_path, whole)], tmp_path / "out")
+    assert found.measurement.congestion == "bbr"
+    assert found.discipline.kind in ("fifo", None)
+
+
+def test_a_fit_that_is_interrupted_goes_on(tmp_path: Path) -> None:
+    path = captured(tmp_path, loaded({"kind": "fifo", "limit": "60p"}))
+
+    def stop(what: str, done: float) -> None:
+        if what == "trying" and done > 0.2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit.fit([path], tmp_path / "out", jobs=1, progress=stop)
+    kept = (tmp_path / "out" / "journal").read_bytes()
+    assert kept and not (tmp_path / "out" / "scenario.toml").exists()
+    again = fit.fit([path], tmp_path / "out")
+    assert (tmp_path / "out" / "journal").read_bytes().startswith(kept)
+    whole = fit.fit([path], tmp_path / "whole")
+    assert again.estimates == whole.estimates and again.discipline == whole.discipline
 
 
 def test_a_load_that_does_not_fill_the_link_tells_no_rate(tmp_path: Path) -> None:
@@ -180,61 +272,6 @@ def test_sequence_numbers_go_around() -> None:
     numbers = np.array([2**32 - 1000, 2**32 - 500, 100, 50, 600])
     assert np.diff(_unwrapped(numbers)).tolist() == [500, 600, -50, 550]
     assert _unwrapped(np.array([5]), first=2**32 - 5).tolist() == [2**32 + 5]
-
-
-IRTT: dict[str, Any] = {
-    "version": {"irtt": "0.9.1"},
-    "config": {"params": {"length": 60}, "remote_address": "192.0.2.1:2112"},
-    "round_trips": [
-        {
-            "seqno": at,
-            "lost": "false" if at != 3 else "true",
-            "timestamps": {"client": {"send": {"wall": 1_600_000_000_000_000_000 + at * 10**7}}},
-            "delay": {"rtt": 20_000_000 + at * 1000} if at != 3 else {},
-        }
-        for at in range(30)
-    ],
-}
-FLENT: dict[str, Any] = {
-    "metadata": {"T0": "2020-01-01T00:00:00Z", "TITLE": "home", "HOST": "192.0.2.1"},
-    "x_values": [at * 0.2 for at in range(60)],
-    "results": {
-        "Ping (ms) ICMP": [20.0] * 20 + [90.0] * 40,
-        "TCP upload BE": [None] * 20 + [4.8] * 40,
-        "TCP upload BK": [None] * 20 + [4.7] * 40,
-        "TCP upload avg": [None] * 20 + [4.75] * 40,
-    },
-    "raw_values": {},
-}
-IPERF: dict[str, Any] = {
-    "start": {
-        "timestamp": {"timesecs": 1_600_000_000},
-        "tcp_mss_default": 1448,
-        "test_start": {"protocol": "TCP", "reverse": 0, "tos": 0},
-        "connecting_to": {"host": "192.0.2.1"},
-    },
-    "intervals": [
-        {
-            "streams": [
-                {"socket": 5, "start": at, "end": at + 1, "bytes": 600_000, "retransmits": 1,
-                 "rtt": 50_000}
-            ]
-        }
-        for at in range(10)
-    ],
-    "end": {"sender_tcp_congestion": "cubic", "sum_received": {"bytes": 5_900_000}},
-}  # fmt: skip
-PING = b"""PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.
-[1600000000.020000] 64 bytes from 192.0.2.1: icmp_seq=1 ttl=56 time=20.0 ms
-[1600000000.071000] 64 bytes from 192.0.2.1: icmp_seq=2 ttl=56 time=21 ms
-[1600000000.150000] no answer yet for icmp_seq=3
-"""
-
-
-def put(path: Path, content: Any) -> Path:
-    raw = content if isinstance(content, bytes) else json.dumps(content).encode()
-    path.write_bytes(raw)
-    return path
 
 
 def test_each_tool_is_read_in_its_units(tmp_path: Path) -> None:
@@ -327,30 +364,6 @@ def test_the_command_line(tmp_path: Path) -> None:
     path = put(tmp_path / "a.json", IRTT)
     said = RUN(app, ["fit", str(path), "--json", "-o", str(tmp_path / "out")])
     assert json.loads(said.output)["estimates"]["rtt"]["value"] == pytest.approx(0.02, rel=0.01)
-
-
-def check(path: Path) -> None:
-    """The promise: refused in words, or read off without a fault."""
-    try:
-        seen = fit.read([path])
-    except ScenarioError as error:
-        assert str(path) in str(error) and "\n" not in str(error)
-        return
-    assert np.isfinite(seen.trips.delay).all() and (seen.trips.delay > 0).all()
-    with np.errstate(all="raise", under="ignore"):
-        read_off(seen)
-
-
-def mutated(whole: bytes) -> st.SearchStrategy[bytes]:
-    def act(changes: list[tuple[int, int, bytes]]) -> bytes:
-        found = whole
-        for at, size, new in changes:
-            found = found[:at] + new + found[at + size :]
-        return found
-
-    place = st.integers(0, len(whole))
-    new = st.one_of(st.binary(max_size=8), st.sampled_from([b"\xff" * 4, b"1e999", b"-1", b"{"]))
-    return st.lists(st.tuples(place, st.integers(0, 40), new), max_size=6).map(act)
 
 
 def test_fuzz_captures(tmp_path: Path) -> None:

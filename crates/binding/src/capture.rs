@@ -13,7 +13,7 @@ type Columns<'py> = Vec<(&'static str, Bound<'py, PyArray1<i64>>)>;
 /// What a column has of a packet.
 type Field = fn(&CapturedPacket, &Segment) -> i64;
 
-const FIELDS: [(&str, Field); 17] = [
+const FIELDS: [(&str, Field); 18] = [
     ("at_ns", |packet, _| packet.at_nanos.try_into().unwrap_or(i64::MAX)),
     ("len", |packet, _| packet.len.into()),
     ("dscp", |packet, _| packet.dscp.into()),
@@ -31,6 +31,7 @@ const FIELDS: [(&str, Field); 17] = [
     ("has_sack", |_, segment| segment.sack.is_some().into()),
     ("sack_left", |_, segment| segment.sack.unwrap_or_default().0.into()),
     ("sack_right", |_, segment| segment.sack.unwrap_or_default().1.into()),
+    ("cut", |_, segment| segment.cut.into()),
 ];
 
 /// What Python gets: the addresses, the time of the first packet, and the columns.

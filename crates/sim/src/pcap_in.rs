@@ -10,7 +10,7 @@
 //! [`read_segments`] also keeps what the headers of TCP, UDP and ICMP say, for programs that measure.
 //!
 //! Packets are sorted by time, because a capture of several queues or interfaces may be slightly
-//! out of order. Anything that is not IP is skipped.
+//! out of order, but not by more than [`MOST_BACK`]. Anything that is not IP is skipped.
 
 use crate::input;
 use etherparse::{LaxIpSlice, TcpOptionElement, TcpSlice};
@@ -75,13 +75,16 @@ pub struct Segment {
     pub timestamps: Option<(u32, u32)>,
     /// The first block of SACK (RFC 2018), which tells what arrived last.
     pub sack: Option<(u32, u32)>,
+    /// Whether the capture cuts the header above IP, so that most of this is not known.
+    pub cut: bool,
 }
 
 /// Reads the capture file whose content is `bytes`.
 ///
 /// # Errors
 /// The file is empty, not a capture, cut off, of an unknown link type, without timestamps, or
-/// without any IP packet. The message says what to do.
+/// without any IP packet, or goes back in time by more than [`MOST_BACK`]. The message says what to
+/// do.
 pub fn read_capture(bytes: &[u8]) -> Result<Capture, String> {
     let Kept { packets, recorded, span_nanos, .. } = read(bytes, |_, packet| packet)?;
     let packets =
@@ -131,20 +134,34 @@ fn read<T>(
             packets.push((at, keep(&ip, packet)));
         }
     };
-    let mut frames = Frames { keep: &mut keep, recorded: 0, earliest: None, latest: 0 };
+    let mut frames =
+        Frames { keep: &mut keep, recorded: 0, earliest: None, latest: 0, back: (0, 0), short: 0 };
     match bytes {
         [] => return Err("is empty; record it again".into()),
         [0x0a, 0x0d, 0x0d, 0x0a, ..] => read_pcapng(bytes, &mut frames)?,
         [0x1f, 0x8b, ..] => return Err("is compressed; unpack it with gunzip first".into()),
         _ => read_pcap(bytes, &mut frames)?,
     }
-    let Frames { recorded, earliest, latest, .. } = frames;
+    let Frames { recorded, earliest, latest, back, short, .. } = frames;
     let Some(earliest) = earliest else {
         return Err("holds no packets; record it again".into());
     };
+    if packets.is_empty() && 2 * short > recorded {
+        return Err(CUT_HEADERS.into());
+    }
     if packets.is_empty() {
         return Err(format!(
             "holds {recorded} packets, but none of IPv4 or IPv6; record with the filter \"ip or ip6\""
+        ));
+    }
+    let (back, number) = back;
+    if back > MOST_BACK {
+        return Err(format!(
+            "goes back in time: packet {number} is {:.3} s before an earlier one; if the clock was \
+             set, keep one side (`editcap -r FILE PART 1-{}`), otherwise sort it (`reordercap FILE \
+             SORTED`)",
+            back as f64 / 1e9,
+            number - 1
         ));
     }
     let since = |at: i128| u64::try_from(at - earliest).unwrap_or(u64::MAX);
@@ -160,6 +177,10 @@ struct Frames<'a> {
     recorded: usize,
     earliest: Option<i128>,
     latest: i128,
+    /// By how much times go back, in nanoseconds, and the number of that packet, from 1.
+    back: (i128, usize),
+    /// Frames of which less than an IP header was recorded, although they were longer.
+    short: usize,
 }
 
 impl Frames<'_> {
@@ -167,6 +188,12 @@ impl Frames<'_> {
         self.recorded += 1;
         self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
         self.latest = if self.recorded == 1 { at } else { self.latest.max(at) };
+        if self.latest - at > self.back.0 {
+            self.back = (self.latest - at, self.recorded);
+        }
+        if data.len() < LEAST_HEADERS && (data.len() as u32) < frame_len {
+            self.short += 1;
+        }
         if let Some(offset) = ip_offset(link, data)? {
             (self.keep)(at, &data[offset..], frame_len - offset as u32);
         }
@@ -197,6 +224,16 @@ impl Frames<'_> {
 
 /// Largest file in bytes. It is held in memory while it is read.
 pub const LARGEST: u64 = 1 << 30;
+
+/// By how much times may go back, in nanoseconds: a clock that is set makes a gap of that length.
+pub const MOST_BACK: i128 = 1_000_000_000;
+
+/// Bytes of the headers of Ethernet and IPv4.
+const LEAST_HEADERS: usize = 34;
+
+/// What is wrong if headers were not recorded.
+pub const CUT_HEADERS: &str =
+    "holds so little of each packet that headers are cut; record it with `tcpdump -s 120`";
 
 const NOT_A_CAPTURE: &str = "is neither pcap nor pcapng; if another program's capture, convert it \
                              with `editcap FILE CONVERTED.pcapng`";
@@ -423,7 +460,7 @@ fn segment(ip: &LaxIpSlice, packet: &CapturedPacket) -> Segment {
     let mut found = Segment { ecn, payload: rest, ..Segment::default() };
     match (packet.tuple.protocol, packet.tuple.ports) {
         (6, Some(_)) => {
-            let Ok(tcp) = TcpSlice::from_slice(data) else { return found };
+            let Ok(tcp) = TcpSlice::from_slice(data) else { return Segment { cut: true, ..found } };
             (found.seq, found.ack) = (tcp.sequence_number(), tcp.acknowledgment_number());
             found.flags = data[13];
             found.payload = rest.saturating_sub(u32::from(tcp.data_offset()) * 4);
@@ -439,6 +476,8 @@ fn segment(ip: &LaxIpSlice, packet: &CapturedPacket) -> Segment {
                 }
             }
         }
+        // Not even the ports.
+        (6, None) if !ip.is_fragmenting_payload() => found.cut = true,
         (17, Some(_)) => {
             found.payload = rest.saturating_sub(8);
             (found.seq, found.ack) = (word(8), word(16));
@@ -668,6 +707,27 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_clock_that_was_set() {
+        let ip = ipv4_tcp(100, 0, [10, 0, 0, 1], (1, 2));
+        let at = |micros: &[u64]| {
+            let frames: Vec<_> = micros.iter().map(|at| (*at, 100, ip.clone())).collect();
+            pcap(101, &frames)
+        };
+        assert_eq!(read_capture(&at(&[5, 900_005, 6])).unwrap().packets.len(), 3);
+        let message = read_capture(&at(&[2_000_000, 3_000_000, 4])).unwrap_err();
+        assert!(message.contains("packet 3 is 3.000 s before"), "{message}");
+        assert!(message.contains("PART 1-2"), "{message}");
+    }
+
+    #[test]
+    fn headers_that_were_not_recorded() {
+        let ip = ipv4_tcp(1500, 0, [10, 0, 0, 1], (1, 2));
+        let frame = ethernet(&[], 0x0800, &ip);
+        let short = pcap(ETHERNET, &[(0, 1514, frame[..20].to_vec())]);
+        assert_eq!(read_capture(&short).unwrap_err(), CUT_HEADERS);
+    }
+
+    #[test]
     fn headers_above_ip() {
         let mut tcp = ipv4_tcp(1500, 0, [10, 0, 0, 1], (1, 2));
         // 20 bytes of options: padding, timestamps, a block of SACK... of which 12 + 12 fit into 24.
@@ -691,11 +751,12 @@ pub(crate) mod tests {
             ack: 0,
             timestamps: Some((7, 9)),
             sack: Some((256, 512)),
+            cut: false,
         };
         assert_eq!(found[0], first);
         let echo = Segment { flags: 8, payload: 56, seq: 5, ack: 0x1234, ..Segment::default() };
         assert_eq!(found[1], echo);
-        assert_eq!(found[2], Segment { payload: 1480, ..Segment::default() });
+        assert_eq!(found[2], Segment { payload: 1480, cut: true, ..Segment::default() });
     }
 
     proptest::proptest! {

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 KINDS = ("fifo", "codel", "fq-codel", "pie", "red", "cake")
 """What is told apart."""
+SHARED = ("fifo", "codel", "pie", "red")
+"""Disciplines in which all flows share a queue."""
 NAMES = {
     "fifo": "FIFO",
     "codel": "CoDel",
@@ -41,12 +43,16 @@ NAMES = {
     "red": "RED",
     "cake": "CAKE",
 }
+_MARKING = ("codel", "fq-codel", "pie", "red")
+"""Disciplines that mark if they are told to; CAKE always does."""
 _LARGE_S = 4.0
 """What a buffer holds that nobody fills, in s at the link's rate."""
 _HELD_S = 0.001
 """How long receivers may hold SACK back, which looks like a longer wait."""
 _FIRST, _MORE = 1, 4
 """Seeds of every candidate, and more of those that remain."""
+_FINER = ((0.6, 0.8, 1.25, 1.6), (0.9, 1.1))
+"""Thresholds of RED that are tried then, as shares of those that were the best."""
 _NEAR = 12.0
 """Candidates whose logarithm of the likelihood is further from the best one are out."""
 _TEMPER = {"sender": 0.7, "receiver": 0.7, "summary": 0.35}
@@ -54,7 +60,7 @@ _TEMPER = {"sender": 0.7, "receiver": 0.7, "summary": 0.35}
 those of reports more so."""
 _UNSEEN = 3.0
 """What a feature adds, in squared standard deviations, if a candidate never shows it."""
-VERSION = 2
+VERSION = 3
 """Of the features; kept runs of another are not used."""
 
 
@@ -71,6 +77,18 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Rooms:
+    """Bytes that were in the queue when packets were lost; None without losses."""
+
+    usual: float | None
+    """Usually, in a queue that all share."""
+    most: float | None
+    """At the loss after the longest wait, in a queue that all share."""
+    held: float | None
+    """What was counted, in whichever queue."""
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
     """A candidate and how well it explains the measurement."""
 
@@ -84,51 +102,117 @@ class Judged:
 
 
 def candidates(
-    rate: float, room: float | None, most: float | None, wait: float, loss: float
+    shaped: float | None, rate: float, rooms: Rooms, wait: float, loss: float
 ) -> list[Candidate]:
     """What could stand at a bottleneck.
 
+    Disciplines of Linux differ from those of the documents: FQ-CoDel compares all that waits with a
+    packet, PIE updates every 20 ms, since a timer comes a tick late, and RED's memory is short.
+
     Args:
+        shaped: bit/s to which CAKE shapes; None if the link's rate changes.
         rate: bit/s.
-        room: bytes that usually waited at losses; None without any.
-        most: bytes that waited at the loss after the longest wait.
+        rooms: what was in the queue when packets were lost.
         wait: usual wait in s.
         loss: share that the wire may lose; 0 if nothing speaks for it.
     """
     large = max(60 * 1500.0, rate / 8 * _LARGE_S)
-    rooms = [None] if most is None else [None, most]
-    found = [Candidate("fifo", {"kind": "fifo", "limit": limit(room or large)}, room)]
-    if room is not None and (less := room - _HELD_S * rate / 8) > 3000:
+    usual_room, most, held = rooms.usual, rooms.most, rooms.held
+    tight: list[float | None] = [None] if most is None else [None, most]
+    found = [Candidate("fifo", {"kind": "fifo", "limit": limit(usual_room or large)}, usual_room)]
+    if usual_room is not None and (less := usual_room - _HELD_S * rate / 8) > 3000:
         found.append(Candidate("fifo", {"kind": "fifo", "limit": limit(less)}, less))
-    for kind in ("codel", "pie", "fq-codel"):
+    fair: list[float | None] = [None] if held is None else [None, held]
+    kinds: list[tuple[str, dict[str, Any], list[float | None]]] = [
+        ("codel", {}, tight),
+        ("pie", {}, tight),
+        ("pie", {"t_update": "20ms"}, tight),
+        ("fq-codel", {}, fair),
+        ("fq-codel", {"backlog": "all"}, fair),
+    ]
+    for kind, own, rooms_ in kinds:
         found += [
-            Candidate(kind, {"kind": kind, "limit": limit(each or large)}, each) for each in rooms
+            Candidate(kind, {"kind": kind, "limit": limit(each or large)} | own, each)
+            for each in rooms_
         ]
     for diffserv in ("diffserv3", "besteffort"):
-        cake = {"kind": "cake", "bandwidth": f"{rate:.0f}bit", "diffserv": diffserv}
+        cake = {"kind": "cake", "diffserv": diffserv}
+        if shaped is not None:
+            cake["bandwidth"] = f"{shaped:.0f}bit"
         found.append(Candidate("cake", cake, None))
-        if most is not None:
-            tight = cake | {"memory_limit": f"{max(3000, round(most))}B"}
-            found.append(Candidate("cake", tight, most))
+        if held is not None:
+            small = cake | {"memory_limit": f"{max(3000, round(held))}B"}
+            found.append(Candidate("cake", small, held))
     if loss > 0:
         for kind in ("fifo", "fq-codel"):
             found.append(Candidate(kind, {"kind": kind, "limit": limit(large)}, None, loss))
     usual = max(wait * rate / 8 / 1500, 1.0)
-    for least in dict.fromkeys(max(2, round(usual * share)) for share in (0.15, 0.35, 0.8)):
-        found.append(Candidate("red", red(least), None))
-    if room is not None:
-        found.append(Candidate("red", red(max(2, round(room / 1500 / 12))), room))
-    return found
+    leasts: dict[float, float | None] = {usual * share: None for share in (0.15, 0.35, 0.8)}
+    if usual_room is not None:
+        leasts[usual_room / 1500 / 12] = usual_room
+    for least, room in leasts.items():
+        found.append(Candidate("red", red(least), room))
+        found.append(Candidate("red", red_of_linux(least), room))
+    return list(
+        {repr(sorted(each.queue.items())) + str(each.loss): each for each in found}.values()
+    )
 
 
-def red(least: int) -> dict[str, Any]:
+def marking(listed: Sequence[Candidate], marks: bool) -> list[Candidate]:
+    """The same for a load that can be marked: disciplines that do mark, or that do not."""
+    own = {"ecn": marks}
+    return [
+        replace(each, queue={**each.queue, **own}) if each.kind in _MARKING else each
+        for each in listed
+    ]
+
+
+def red(least: float) -> dict[str, Any]:
     """RED with the usual proportions: the upper threshold three times, the limit twelve times."""
+    packets = max(2, round(least))
     return {
         "kind": "red",
-        "min_th": f"{least}p",
-        "max_th": f"{3 * least}p",
-        "limit": f"{12 * least}p",
+        "min_th": f"{packets}p",
+        "max_th": f"{3 * packets}p",
+        "limit": f"{12 * packets}p",
     }
+
+
+def red_of_linux(least: float, most: float = 0.1) -> dict[str, Any]:
+    """The same as tc sets it up, with the `burst` that its manual recommends.
+
+    Args:
+        least: lower threshold in full packets.
+        most: drop probability at the upper threshold.
+    """
+    # tc asks for more than a packet.
+    bytes_ = round(1500 * max(1.2, least))
+    return {
+        "kind": "red",
+        "min_th": f"{bytes_}B",
+        "max_th": f"{3 * bytes_}B",
+        "limit": f"{12 * bytes_}B",
+        "max_p": most,
+        "weight": _weight(bytes_ / 1500),
+        "gentle": False,
+        "mean_packet": "1500B",
+        "gaps": "linux",
+        "idle": "linux",
+    }
+
+
+def _weight(least: float) -> float:
+    """RED's weight by tc's rule: the largest power of 1/2 with which a burst passes."""
+    burst = max(2, round(5 * least / 3) + 1)
+    allowed = burst + 1 - least
+    found = (0.5**power for power in range(1, 20))
+    return next((each for each in found if allowed <= (1 - (1 - each) ** burst) / each), 0.5**9)
+
+
+def least_of(queue: Mapping[str, Any]) -> float:
+    """The lower threshold of a RED as `red` or `red_of_linux` has it, in full packets."""
+    written = str(queue["min_th"])
+    return float(written[:-1]) / (1500 if written.endswith("B") else 1)
 
 
 def limit(room: float) -> str:
@@ -220,11 +304,14 @@ def judge(
     runs: dict[int, list[dict[str, float]]] = {}
     for at, found in enumerate(ran):
         runs.setdefault(at // _FIRST, []).append(found)
-    listed = [*listed, *_nearer(_judged(seen, listed, runs, temper))]
-    finer = [(at, seed) for at in range(len(runs), len(listed)) for seed in range(1, _FIRST + 1)]
-    ran = trials.of([(listed[at], seed) for at, seed in finer])
-    for (at, _), found in zip(finer, ran, strict=True):
-        runs.setdefault(at, []).append(found)
+    for shares in _FINER:
+        listed = [*listed, *_nearer(_judged(seen, listed, runs, temper), shares)]
+        finer = [
+            (at, seed) for at in range(len(runs), len(listed)) for seed in range(1, _FIRST + 1)
+        ]
+        ran = trials.of([(listed[at], seed) for at, seed in finer])
+        for (at, _), found in zip(finer, ran, strict=True):
+            runs.setdefault(at, []).append(found)
     judged = _judged(seen, listed, runs, temper)
     best = max(each.likelihood for each in judged.values())
     near = [at for at, each in judged.items() if each.likelihood > best - _NEAR * temper]
@@ -236,17 +323,25 @@ def judge(
     return sorted(judged.values(), key=lambda each: -each.likelihood)
 
 
-def _nearer(judged: Mapping[int, Judged]) -> list[Candidate]:
+def _nearer(judged: Mapping[int, Judged], shares: Sequence[float]) -> list[Candidate]:
     """RED with thresholds around the best so far: it has no usual ones."""
     tried = [each for each in judged.values() if each.candidate.kind == "red"]
     best = max(tried, key=lambda each: each.likelihood, default=None)
     if best is None or best.likelihood < max(each.likelihood for each in judged.values()) - _NEAR:
         return []
-    least = int(str(best.candidate.queue["min_th"]).removesuffix("p"))
-    known = {str(each.candidate.queue["min_th"]) for each in tried}
-    fine = dict.fromkeys(max(1, round(least * share)) for share in (0.5, 0.65, 0.8, 1.25, 1.55, 2))
-    room = best.candidate.room
-    return [Candidate("red", red(each), room) for each in fine if f"{each}p" not in known]
+    queue = best.candidate.queue
+    least = least_of(queue)
+    if "weight" in queue:
+        found = [red_of_linux(least * share, queue["max_p"]) for share in shares]
+        if len(shares) > 2:
+            # tc's own probability.
+            found += [red_of_linux(least * share, 0.02) for share in (1.0, 2.0)]
+    else:
+        found = [red(least * share) for share in shares]
+    known = [dict(each.candidate.queue) for each in tried]
+    fresh = [{**queue, **each} for each in found]
+    fresh = [each for at, each in enumerate(fresh) if each not in known + fresh[:at]]
+    return [Candidate("red", each, best.candidate.room) for each in fresh]
 
 
 def _judged(

@@ -9,24 +9,25 @@ packet waits is the rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from forebay.fit.course import AGREE, FEW, Course, Mode, course_of, highest_mode, slower
 from forebay.fit.measurement import Measurement, Numbers
 
-FEW = 40
-"""Fewer stretches of packets do not tell a rate."""
 _STRETCHES = (2, 4, 8, 16, 32, 64, 128, 256, 512)
 """Packets in the stretches that are looked at."""
-_ALIKE = 0.01
-"""Rates within this share of each other are one."""
-_COMMON = 0.08
-"""Least share of the stretches that a mode has."""
+_OFTEN = 0.15
+"""Share of the time in which a rate must be lower to be one that changes."""
 _PARTS, _CHANGED = 8, 1.15
 """Parts of a measurement whose rates are compared, and the ratio from which they differ."""
-_AGREE = 0.3
-"""Share of stretches of a length that agree, unless clocks and timers blur what they say."""
+_TICK_S = 0.001
+"""Of the clock of TCP's timestamps."""
+_COURSE = 8
+"""Packets in the stretches of which a course is made."""
+_FULL = 0.8
+"""Share of the time in which packets must wait for a course: otherwise the senders made it."""
 _STEADY = 0.03
 """Spread of the rates of long stretches, 10th to 90th percentile over median, without others."""
 
@@ -38,6 +39,22 @@ class Between:
     value: float
     low: float
     high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What the link can carry."""
+
+    rate: Between | None
+    """In bit/s; None if it is not known, or changes."""
+    most: float
+    """The highest rate of many packets, in bit/s."""
+    steady: bool
+    """Whether long stretches had the rate of short ones."""
+    why: str
+    """Why it is not known."""
+    course: Course = ()
+    """How it changes; empty if it does not, or is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +88,15 @@ class Direct:
     """Share of the load's time in which packets waited."""
     why: str = ""
     """Why the rate cannot be told."""
+    course: Course = ()
+    """The rate over time if it changes."""
 
 
 def read_off(measured: Measurement) -> Direct:
     """Read off a measurement what needs no model."""
     stretches = _Stretches(measured)
-    rate, most, steady, why = stretches.capacity()
+    capacity = stretches.capacity()
+    rate, most, steady, why = capacity.rate, capacity.most, capacity.steady, capacity.why
     if rate is None and most > 0 and measured.vantage == "summary":
         rate, why = _plateau(measured)
         steady = True
@@ -90,9 +110,14 @@ def read_off(measured: Measurement) -> Direct:
     if rate is not None and busy < 0.1:
         why = "packets hardly ever waited, so the load did not fill the link"
         rate = None
+    course: Course = ()
+    if busy > _FULL:
+        # What arrives, or is acknowledged, left the queue so much earlier.
+        late = rtt.value * (1.0 if measured.vantage == "sender" else 0.5)
+        course = tuple((max(0.0, at - late), value) for at, value in capacity.course)
     cross = None if rate is None else _others(measured, rate, waits, stretches.ordered)
     overflow = overflow_of(measured, waits, assumed, rtt.value)
-    return Direct(rtt, rate, most, steady, stretches.ordered, cross, overflow, busy, why)
+    return Direct(rtt, rate, most, steady, stretches.ordered, cross, overflow, busy, why, course)
 
 
 def waits_of(measured: Measurement, rtt: float, rate: float) -> Numbers:
@@ -106,13 +131,19 @@ def _least(measured: Measurement, rate: float) -> Between | None:
     trips = measured.trips
     if not len(trips.at):
         return None
-    clean = np.sort(trips.delay - trips.size * 8 / rate)
+    ticks = measured.vantage == "receiver"
+    # A receiver knows delays of data to a tick of the sender's clock, those of probes better.
+    of = trips.probes if ticks and trips.probes.any() else np.ones(len(trips.at), bool)
+    clean = np.sort((trips.delay - trips.size * 8 / rate)[of])
     least = float(clean[0])
     if least <= 0:
         least = float(max(1e-6, np.min(trips.delay) * 0.5))
     fifth = float(clean[min(5, len(clean) - 1)])
     slack = max(2 * (fifth - least), 2e-4, 0.002 * least)
-    return Between(least, max(1e-6, least - slack), least + 1e-4 + 0.001 * least)
+    more = 1e-4 + 0.001 * least
+    if ticks and not trips.probes.any():
+        slack, more = slack + _TICK_S, more + _TICK_S
+    return Between(least, max(1e-6, least - slack), least + more)
 
 
 class _Stretches:
@@ -164,11 +195,11 @@ class _Stretches:
         bits = 8 * (self.bytes[last] - self.bytes[first])
         return self.time[first][fine], bits[fine] / took[fine]
 
-    def capacity(self) -> tuple[Between | None, float, bool, str]:
-        """The capacity, the highest rate of many packets, whether it was steady, why unknown."""
+    def capacity(self) -> Capacity:
+        """The capacity, or why it is not known."""
         if self.measured.arrivals.span > 0 or len(self.time) < FEW:
-            most = self._most()
-            return None, most, False, "there are too few packets with a time of their own"
+            why = "there are too few packets with a time of their own"
+            return Capacity(None, self._most(), False, why)
         long = None
         for packets in reversed(_STRETCHES):
             rates = self.rates(packets)
@@ -176,7 +207,7 @@ class _Stretches:
                 long = rates, packets
                 break
         if long is None:
-            return None, self._most(), False, "there are too few packets"
+            return Capacity(None, self._most(), False, "there are too few packets")
         rates, packets = long
         top = float(np.quantile(rates, 0.95))
         # Stretches in which the sender, not the link, set the pace are slower.
@@ -186,42 +217,45 @@ class _Stretches:
         fair = self.measured.vantage == "sender" and not self.ordered
         modes = self._modes_of_pairs() if fair else self._modes()
         if not modes:
-            return None, top, False, "no rate is common to many stretches of packets"
+            why = "no rate is common to many stretches of packets"
+            return Capacity(None, top, False, why, () if fair else self._course())
         # The shortest stretches that agree: the longer one is, the more of others' is in it.
-        common = max(modes, key=lambda each: each[2])
-        best = next((each for each in modes if each[2] >= _AGREE), common)
-        if not fair and (span := self._course(best[0])) is not None:
+        common = max(modes, key=lambda each: each.share)
+        best = next((each for each in modes if each.share >= AGREE), common)
+        if not fair and (span := self._span(best.rate)) is not None:
             why = (
                 f"it changes while the load lasts, from {span[0] / 1e6:.3g} to "
                 f"{span[1] / 1e6:.3g} Mbit/s"
             )
-            return None, top, False, why
-        steady = abs(best[0] / top - 1) < _STEADY and spread < 2 * _STEADY
-        low, high = best[0] * (1 - best[1]), best[0] * (1 + best[1])
-        return Between(best[0], low, high), top, steady, ""
+            return Capacity(None, top, False, why, self._course())
+        steady = abs(best.rate / top - 1) < _STEADY and spread < 2 * _STEADY
+        low, high = best.rate * (1 - best.error), best.rate * (1 + best.error)
+        return Capacity(Between(best.rate, low, high), top, steady, "")
 
-    def _modes(self) -> list[tuple[float, float, float]]:
-        """The highest common rate of each length of stretches, its half width, how common it is.
-
-        The half width is a share of the rate.
-        """
+    def _modes(self) -> list[Mode]:
+        """The highest common rate of each length of stretches."""
         found = []
         for packets in _STRETCHES:
             if not self.exact and packets < 64:
                 continue
             rates = self.rates(packets)
-            if len(rates) < FEW:
-                continue
-            mode = _highest_mode(rates)
-            if mode is not None:
-                found.append((mode[0], max(0.003, mode[1]), mode[2]))
+            if len(rates) >= FEW and (mode := highest_mode(rates)) is not None:
+                found.append(replace(mode, error=max(0.003, mode.error)))
         return found
 
-    def _course(self, rate: float) -> tuple[float, float] | None:
+    def _course(self) -> Course:
+        """The rate over time, of stretches that are long enough for the clock."""
+        return course_of(*self._timed(_COURSE if self.exact else 64))
+
+    def _span(self, rate: float) -> tuple[float, float] | None:
         """The least and the largest rate, if it is one for a while and another later.
 
         Others' traffic leaves the rate of short stretches as it is, in which there is none of it.
         """
+        begin, rates = self._timed(4)
+        if self.exact and slower(begin, rates, rate) > _OFTEN:
+            course = [each for _, each in self._course()]
+            return (min(course), max(course)) if len(course) > 1 else None
         for packets in _STRETCHES[:4]:
             begin, rates = self._timed(packets)
             if len(rates) < FEW * _PARTS:
@@ -230,15 +264,15 @@ class _Stretches:
             found = []
             for number in range(_PARTS):
                 own = rates[part == number]
-                mode = _highest_mode(own) if len(own) >= FEW else None
-                if mode is not None and mode[2] >= _AGREE:
-                    found.append(mode[0])
+                mode = highest_mode(own) if len(own) >= FEW else None
+                if mode is not None and mode.share >= AGREE:
+                    found.append(mode.rate)
             if len(found) >= _PARTS - 2:
                 low, high = min(found), max(found)
                 return (low, high) if high > _CHANGED * low and low < 0.95 * rate else None
         return None
 
-    def _modes_of_pairs(self) -> list[tuple[float, float, float]]:
+    def _modes_of_pairs(self) -> list[Mode]:
         """As `_modes` where flows have queues of their own, so that only each one's order is known.
 
         Between two acknowledgments, at least the packet that caused the second one was sent. The
@@ -249,8 +283,8 @@ class _Stretches:
         gaps = gaps[gaps > 1e-7]
         if len(gaps) < FEW:
             return []
-        mode = _highest_mode(size * 8 / gaps)
-        return [] if mode is None else [(mode[0], max(0.003, mode[1]), mode[2])]
+        mode = highest_mode(size * 8 / gaps)
+        return [] if mode is None else [replace(mode, error=max(0.003, mode.error))]
 
     def _most(self) -> float:
         arrived = self.measured.arrivals
@@ -262,24 +296,6 @@ class _Stretches:
             return float(np.quantile(bins, 0.9)) * 8 / arrived.span
         took = arrived.at[-1] - arrived.at[0]
         return float(arrived.size.sum() * 8 / took) if took > 0 else 0.0
-
-
-def _highest_mode(rates: Numbers) -> tuple[float, float, float] | None:
-    """The highest rate that a common share of the stretches has, its relative error, that share."""
-    ordered = np.sort(rates)
-    last = np.searchsorted(ordered, ordered * (1 + 2 * _ALIKE), side="right")
-    mass = (last - np.arange(len(ordered))) / len(ordered)
-    enough = np.flatnonzero(mass >= max(_COMMON, 0.25 * float(mass.max())))
-    if not len(enough):
-        return None
-    # The densest place within the highest common range.
-    top = int(enough[-1])
-    near = enough[ordered[enough] >= ordered[top] * (1 - 2 * _ALIKE)]
-    best = int(near[np.argmax(mass[near])])
-    chosen = ordered[best : last[best]]
-    middle = float(np.median(chosen))
-    error = float(np.std(chosen)) / middle / np.sqrt(max(1.0, len(chosen) / 16))
-    return middle, 2 * float(error), float(mass[best])
 
 
 def _plateau(measured: Measurement) -> tuple[Between | None, str]:
@@ -337,9 +353,12 @@ def _others(measured: Measurement, rate: Between, waits: Numbers, ordered: bool)
     if np.count_nonzero(full) < 4:
         return None
     rest = rate.value - own[full]
+    # While nothing waited, nobody may have sent anything.
+    idle_rate = float(np.mean(idle_share[full])) * rate.value
     mean = float(rest.mean())
     error = 2.1 * float(np.std(rest, ddof=1)) / np.sqrt(len(rest)) + rate.high - rate.value
-    return Between(max(0.0, mean), max(0.0, mean - error), max(0.0, mean + error))
+    low, high = max(0.0, mean - error - idle_rate), max(0.0, mean + error)
+    return Between(min(max(0.0, mean - idle_rate / 2), high), low, high)
 
 
 def overflow_of(measured: Measurement, waits: Numbers, rate: float, rtt: float) -> Overflow:

@@ -32,6 +32,8 @@ FLOOR: Mapping[str, float] = {
     "rank": 0.08,
     "ranks": 0.06,
     "uneven": 0.25,
+    "marks": 0.3,
+    "marked": 0.08,
     "gap50": 0.35,
     "gap10": 0.5,
     "share": 0.25,
@@ -78,6 +80,11 @@ def features(measured: Measurement, rtt: float, rate: float) -> dict[str, float]
         if of is data:
             found["apart"] = found["probe50"] - found["wait50"]
     found |= _losses(measured, waits, rate, rtt, begin, length)
+    if measured.ecn:
+        marks = measured.marks.at
+        found["marks"] = float(np.log1p(np.count_nonzero(marks > begin + 0.3 * length)))
+        if (rank := ranks(measured, waits, marks).get("rank")) is not None:
+            found["marked"] = rank
     found |= _shares(measured, begin, end)
     arrived = measured.arrivals
     inside = (arrived.at > begin + 0.3 * length) & (arrived.at <= end)

@@ -14,11 +14,24 @@ import numpy as np
 from forebay import _disk
 from forebay._engine import ScenarioError
 from forebay._scenario import Scenario
-from forebay.fit.candidates import KINDS, NAMES, Judged, Trials, candidates, judge, limit
-from forebay.fit.direct import Between, Direct, overflow_of, read_off, waits_of
+from forebay.fit.buffer import Held, Named, Queue, at_losses, buffer_of, held_of, top_of, usual_top
+from forebay.fit.candidates import (
+    KINDS,
+    NAMES,
+    SHARED,
+    Judged,
+    Rooms,
+    Trials,
+    candidates,
+    judge,
+    limit,
+    marking,
+)
+from forebay.fit.course import mean_of
+from forebay.fit.direct import Between, Direct, read_off, waits_of
 from forebay.fit.features import features, ranks
 from forebay.fit.found import Discipline, Estimate, Fitted
-from forebay.fit.measurement import Arrivals, Flow, Losses, Measurement, Numbers, Trips
+from forebay.fit.measurement import Measurement, Numbers, part_of
 from forebay.fit.readers import read
 from forebay.fit.show import write
 from forebay.fit.trial import UPLINK, How, Load, Route, document, measured
@@ -27,22 +40,20 @@ SURE = 0.9
 """Least probability of a discipline that is named."""
 _ALIEN = 5.0
 """Mean square of standard deviations beyond which no candidate explains a measurement."""
-_MARGIN = 3.0
-"""By how much a limited buffer must explain more than a large one, in (tempered) logarithms."""
+_STRANGE = 3.0
+"""Mean square of standard deviations beyond which other senders are tried."""
+_CONTROLS = ("cubic", "bbr", "new-reno")
+"""Congestion controls of Linux, the usual one first."""
 _PACKETS = 40_000
 """Full packets that the link sends in a candidate's run; five times as many if few are lost."""
 _LOSSES = 60
 """Lost packets that are enough to see a discipline by."""
 _LEAST_S = 6.0
 """Seconds of load that a candidate's run has at least, or 40 round trips if those are shorter."""
-_SHARED = ("fifo", "codel", "pie", "red")
-"""Disciplines in which all flows share a queue."""
 _COMPARED = ("fifo", "codel", "pie", "fq-codel", "cake")
 """What the scenario compares with what was found."""
 _SHALLOW = 12
 """Packets that a queue must hold before its discipline shows."""
-_GROUPS = 3
-"""Groups of losses that a full buffer needs."""
 
 
 def fit(
@@ -93,21 +104,41 @@ def fitted(
     if direct.rtt is None or direct.most <= 0 or seen.two_way:
         return _partly(seen, direct, folder)
     rate = direct.rate.value if direct.rate is not None else direct.most
-    part = _until(seen, _horizon(seen, rate, direct.rtt.value))
+    if direct.course:
+        rate = mean_of(direct.course, *seen.load)
+    part = part_of(seen, 0.0, _horizon(seen, rate, direct.rtt.value))
     waits = waits_of(part, direct.rtt.value, rate)
     chosen = ~part.trips.probes if (~part.trips.probes).any() else part.trips.probes
     begin, end = part.load
     chosen &= (part.trips.at > begin + 0.3 * (end - begin)) & (part.trips.at < end)
     usual = float(np.median(waits[chosen])) if chosen.any() else 0.0
-    room = _room(direct, rate)
     route = Route(rate, direct.rtt.value, {"kind": "fifo"}, _cross(direct, rate))
+    route = replace(route, course=direct.course)
     share, bound = _wire(seen, direct, rate)
     lost = 0.0 if share is None else share.value
-    listed = candidates(rate, room, _most(direct, rate), usual, lost)
-    load, how = load_of(part), How.of(seen)
-    with Trials(folder, load, route, how, jobs) as trials:
-        shown = features(part, direct.rtt.value, rate)
-        judged = judge(shown, trials, listed, lambda done: progress("trying", 0.05 + 0.85 * done))
+    held = held_of(seen, direct.rtt.value, rate)
+    listed = candidates(
+        None if direct.course else rate, rate, _rooms(seen, direct, rate, held), usual, lost
+    )
+    if seen.ecn:
+        listed = marking(listed, len(seen.marks.at) > 0)
+    how, shown = How.of(seen), features(part, direct.rtt.value, rate)
+
+    def tried(control: str, number: int) -> tuple[list[Judged], Load]:
+        load = replace(load_of(part), congestion=control)
+
+        def tell(now: float) -> None:
+            done, share = 0.05 + 0.3 * number, 0.85 if number == 0 else 0.3
+            progress("trying", min(0.9, done + share * now))
+
+        with Trials(folder, load, route, how, jobs) as trials:
+            return judge(shown, trials, listed, tell), load
+
+    judged, load = tried(seen.congestion, 0)
+    if judged[0].misfit > _STRANGE:
+        more = [tried(each, at) for at, each in enumerate(_others(seen), 1)]
+        judged, load = max([(judged, load), *more], key=lambda each: each[0][0].likelihood)
+    seen = replace(seen, congestion=load.congestion)
     discipline = _discipline(seen, direct, judged)
     best = judged[0].candidate
     if discipline.kind is not None:
@@ -115,8 +146,10 @@ def fitted(
     queue, route = dict(best.queue), replace(route, loss=best.loss)
     progress("measuring what was found", 0.92)
     again = _again(route, queue, load, how)
-    held = best.room if best.room is not None else 0.0
-    estimates = _estimates(seen, direct, discipline, judged, rate, usual, again, held)
+    estimates = _estimates(seen, direct, discipline, usual)
+    estimates["buffer"] = buffer_of(
+        seen, direct, Named(discipline, best, judged), Queue(rate, held, again)
+    )
     estimates["loss"] = _share(share if best.loss > 0 else bound)
     if queue["kind"] == "fifo" and (room_ := estimates["buffer"].value) is not None:
         queue["limit"] = limit(room_)
@@ -130,6 +163,12 @@ def fitted(
     }
     scenario = Scenario.of(json.loads(json.dumps(whole)), "scenario.toml")
     return Fitted(seen, estimates, discipline, tuple(judged), scenario, again, folder)
+
+
+def _others(seen: Measurement) -> tuple[str, ...]:
+    """What else may control the senders, if it does not say."""
+    known = seen.said_congestion or seen.vantage == "summary"
+    return () if known else tuple(each for each in _CONTROLS if each != seen.congestion)
 
 
 def _again(route: Route, queue: Mapping[str, Any], load: Load, how: How) -> Measurement | None:
@@ -165,7 +204,7 @@ def load_of(seen: Measurement) -> Load:
     every = seen.probe_interval
     if every is not None:
         every = max(every, 0.005)
-    return Load(seen.flows, seen.end, every, max(48, size), seen.congestion)
+    return Load(seen.flows, seen.end, every, max(48, size), seen.congestion, seen.ecn)
 
 
 def _horizon(seen: Measurement, rate: float, rtt: float) -> float:
@@ -180,54 +219,21 @@ def _horizon(seen: Measurement, rate: float, rtt: float) -> float:
     return min(seen.end, begin + wanted)
 
 
-def _until(seen: Measurement, end: float) -> Measurement:
-    """The beginning of a measurement."""
-    if end >= seen.end:
-        return seen
-    trips, arrived, lost = seen.trips, seen.arrivals, seen.losses
-    of = trips.at + trips.delay <= end
-    came = arrived.at <= end
-    gone = lost.at <= end
-    flows = tuple(
-        Flow(flow.start, min(flow.stop, end), flow.dscp, flow.size)
-        for flow in seen.flows
-        if flow.start < end - 1.0
-    )
-    return replace(
-        seen,
-        end=end,
-        flows=flows or seen.flows,
-        trips=Trips(trips.at[of], trips.delay[of], trips.size[of], trips.flow[of]),
-        arrivals=Arrivals(
-            arrived.at[came],
-            arrived.size[came],
-            arrived.flow[came],
-            arrived.sent[came],
-            arrived.span,
-        ),
-        losses=Losses(lost.at[gone], lost.flow[gone]),
-    )
-
-
-def _room(direct: Direct, rate: float) -> float | None:
-    """Bytes that waited when packets were lost at the longest waits; None if nothing was lost."""
-    waits = direct.overflow.waits
-    if not len(waits):
-        return None
-    return max(1500.0, _top(waits)[0] * rate / 8)
-
-
-def _most(direct: Direct, rate: float) -> float | None:
-    """Bytes that waited at the longest wait of any loss."""
-    waits = direct.overflow.waits
-    return max(1500.0, float(np.max(waits)) * rate / 8) if len(waits) else None
+def _rooms(seen: Measurement, direct: Direct, rate: float, held: Held | None) -> Rooms:
+    """What was in the queue when packets were lost."""
+    events = at_losses(seen, direct, held, rate)
+    if not len(events):
+        return Rooms(None, None, None)
+    most = max(1500.0, float(np.max(events)))
+    counted = most if held is None else max(1500.0, usual_top((held.least + held.most) / 2))
+    return Rooms(max(1500.0, top_of(events)[0]), most, counted)
 
 
 def _cross(direct: Direct, rate: float) -> float:
     """Others' rate for candidates: none unless it is sure."""
     cross = direct.cross
     if cross is None:
-        return 0.0 if direct.steady else max(0.0, rate - direct.most)
+        return 0.0 if direct.steady or direct.course else max(0.0, rate - direct.most)
     return cross.value if cross.low > 0.01 * rate else 0.0
 
 
@@ -297,11 +303,14 @@ def _discipline(seen: Measurement, direct: Direct, judged: Sequence[Judged]) -> 
             "a report does not say when packets were lost; the likeliest is "
             f"{NAMES[first.candidate.kind]}, a capture decides (forebay fit --measure)"
         )
+    elif direct.course:
+        kind = None
+        why = (
+            "the rate changes, and with it all waits; the likeliest is "
+            f"{NAMES[first.candidate.kind]}; measure again when the rate is steady"
+        )
     elif _shallow(seen, direct):
         kind, why = None, "so few packets fit into the buffer that every discipline is like another"
-    elif seen.marks:
-        kind = None
-        why = "packets were marked (ECN), which candidates do not do; measure with ECN off"
     elif first.misfit > _ALIEN:
         kind = None
         why = (
@@ -331,14 +340,20 @@ def _estimates(
     seen: Measurement,
     direct: Direct,
     discipline: Discipline,
-    judged: Sequence[Judged],
-    rate: float,
     usual: float,
-    again: Measurement | None,
-    held: float,
 ) -> dict[str, Estimate]:
     found: dict[str, Estimate] = {}
-    if direct.rate is None:
+    if direct.course:
+        rates = [rate for _, rate in direct.course]
+        found["rate"] = Estimate(
+            "rate",
+            "bit/s",
+            mean_of(direct.course, *seen.load),
+            min(rates),
+            max(rates),
+            course=direct.course,
+        )
+    elif direct.rate is None:
         why = f"{direct.why}; load the link with four transfers (forebay fit --measure)"
         found["rate"] = Estimate("rate", "bit/s", None, low=direct.most, why=why)
     elif seen.vantage == "summary":
@@ -347,7 +362,7 @@ def _estimates(
             "rate; a capture tells (forebay fit --measure)"
         )
         found["rate"] = Estimate("rate", "bit/s", None, low=direct.rate.low, why=why)
-    elif len(seen.flows) == 1 and discipline.kind not in _SHARED:
+    elif len(seen.flows) == 1 and discipline.kind not in SHARED:
         why = (
             "in a queue for each flow, another's transfer beside a single one looks like a slower "
             "link; load the link with four transfers (forebay fit --measure)"
@@ -358,7 +373,6 @@ def _estimates(
             "rate", "bit/s", direct.rate.value, direct.rate.low, direct.rate.high
         )
     found["rtt"] = _rtt(seen, direct, usual)
-    found["buffer"] = _buffer(seen, direct, discipline, judged, rate, again, held)
     cross = direct.cross
     if seen.vantage == "summary":
         why = "a report does not tell; a capture does"
@@ -383,61 +397,6 @@ def _rtt(seen: Measurement, direct: Direct, usual: float) -> Estimate:
         why = "the queue may never have been empty; ping for 5 s before the load begins"
         return Estimate("rtt", "s", None, high=least, why=why)
     return Estimate("rtt", "s", rtt.value, rtt.low, rtt.high)
-
-
-def _buffer(
-    seen: Measurement,
-    direct: Direct,
-    discipline: Discipline,
-    judged: Sequence[Judged],
-    rate: float,
-    again: Measurement | None,
-    held: float,
-) -> Estimate:
-    """A FIFO's room is what waits whenever something is lost; other kinds seldom fill theirs."""
-    waits = waits_of(seen, direct.rtt.value if direct.rtt else 0.0, rate)
-    most = float(np.max(waits)) * rate / 8 if len(waits) else 0.0
-    events = direct.overflow.waits * rate / 8
-    kind = discipline.kind
-    fill = "a load that fills it would: several transfers at once, on an idle link"
-    if kind == "fifo":
-        if len(events) >= 1:
-            top, spread = _top(events)
-            slack = max(1500.0, 2 * spread, 0.02 * top)
-            if direct.cross is not None and direct.cross.low > 0.01 * rate:
-                slack = max(slack, 0.04 * top)
-            value = top
-            if again is not None and direct.rtt is not None:
-                # What the same estimate makes of a room that is known.
-                rtt = direct.rtt.value
-                shown = overflow_of(again, waits_of(again, rtt, rate), rate, rtt).waits
-                if len(shown):
-                    off = held - _top(shown * rate / 8)[0]
-                    off = float(np.clip(off, -0.3 * top, 0.3 * top))
-                    value, slack = max(1500.0, top + off), slack + 0.2 * abs(off)
-            if len(events) >= _GROUPS or seen.vantage != "summary":
-                return Estimate("buffer", "B", value, max(0.0, value - slack), value + slack)
-        why = f"nothing was lost, so that it was never full; {fill}"
-        return Estimate("buffer", "B", None, low=most, why=why)
-    if kind is None:
-        why = f"it depends on the discipline, which cannot be told; {fill}"
-        return Estimate("buffer", "B", None, low=most, why=why)
-    own = [each for each in judged if each.candidate.kind == kind]
-    tight = next((each for each in own if each.candidate.room is not None), None)
-    large = next((each for each in own if each.candidate.room is None), None)
-    if tight is not None and (large is None or tight.likelihood > large.likelihood + _MARGIN):
-        value = tight.candidate.room or 0.0
-        slack = max(1500.0, 0.08 * value)
-        if kind not in ("red", "fq-codel", "cake"):
-            return Estimate("buffer", "B", value, value - slack, value + slack)
-    why = f"{NAMES[kind]} keeps the queue short, so that its room was not seen"
-    return Estimate("buffer", "B", None, low=most, why=why)
-
-
-def _top(events: Numbers) -> tuple[float, float]:
-    """The usual wait at losses of a full queue, and its spread."""
-    high = events[events >= 0.8 * np.quantile(events, 0.9)]
-    return float(np.median(high)), float(np.std(high))
 
 
 def _share(found: Between | None) -> Estimate:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from forebay._scenario import Scenario
 from forebay.fit.candidates import Judged
+from forebay.fit.course import Course
 from forebay.fit.measurement import Measurement
 
 
@@ -31,6 +32,9 @@ class Estimate:
     """Upper end, or what it is at most."""
     why: str = ""
     """Why it cannot be told, and which measurement would tell."""
+    course: Course = ()
+    """If it changes: from when on, in s, it has which value; then `value` is the mean over the
+    load, and `low` and `high` are the least and the largest."""
 
     @property
     def decided(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,9 @@ HEADERS = 52
 """Bytes of the headers of IPv4 and TCP with timestamps, as Linux has them."""
 MTU = 1500
 """Bytes of a full IP packet where a measurement does not say."""
+
+QUIET_S = 30.0
+"""Seconds before and behind a load that are used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +105,14 @@ class Measurement:
     """The load that did not."""
     exact_losses: bool = True
     """Whether each loss is known with its time."""
-    marks: int = 0
-    """Congestion marks that were echoed."""
+    ecn: bool = False
+    """Whether the load could be marked (ECN)."""
+    marks: Losses = field(default_factory=lambda: losses([]))
+    """The load that was marked, as `losses`; a sender sees the first one of a round trip."""
     congestion: str = "cubic"
     """Congestion control of the senders, as far as it is known."""
+    said_congestion: bool = False
+    """Whether a report names it."""
     two_way: bool = False
     """Whether the other direction was loaded, too."""
     source: str = ""
@@ -128,6 +135,46 @@ class Measurement:
             min((each.start for each in self.flows), default=0.0),
             max((each.stop for each in self.flows), default=0.0),
         )
+
+
+def part_of(seen: Measurement, begin: float, end: float) -> Measurement:
+    """What was measured from `begin` to `end`, in s; times count from `begin`."""
+    flows = tuple(
+        replace(flow, start=max(0.0, flow.start - begin), stop=min(flow.stop, end) - begin)
+        for flow in seen.flows
+        if flow.start < end - 1.0 and flow.stop > begin
+    )
+    trips_, arrived, lost = seen.trips, seen.arrivals, seen.losses
+    of = (trips_.at >= begin) & (trips_.at + trips_.delay <= end)
+    came = (arrived.at >= begin) & (arrived.at <= end)
+    gone = (lost.at >= begin) & (lost.at <= end)
+    marked = (seen.marks.at >= begin) & (seen.marks.at <= end)
+    return replace(
+        seen,
+        end=min(seen.end, end) - begin,
+        flows=flows or seen.flows,
+        trips=Trips(trips_.at[of] - begin, trips_.delay[of], trips_.size[of], trips_.flow[of]),
+        arrivals=Arrivals(
+            arrived.at[came] - begin,
+            arrived.size[came],
+            arrived.flow[came],
+            arrived.sent[came] - begin,
+            arrived.span,
+        ),
+        losses=Losses(lost.at[gone] - begin, lost.flow[gone]),
+        marks=Losses(seen.marks.at[marked] - begin, seen.marks.flow[marked]),
+    )
+
+
+def trimmed(seen: Measurement) -> Measurement:
+    """The load, with so much before and behind it as tells how the link is without one."""
+    begin, end = seen.load
+    begin, end = max(0.0, begin - QUIET_S), min(seen.end, end + QUIET_S)
+    if not seen.flows or (begin == 0.0 and end == seen.end):
+        return seen
+    found = part_of(seen, begin, end)
+    note = f"{found.end:.0f} of {seen.end:.0f} s are used, around the load, from {begin:.0f} s on"
+    return replace(found, notes=(*found.notes, note))
 
 
 def trips(rows: Sequence[tuple[Any, ...]]) -> Trips:

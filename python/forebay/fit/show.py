@@ -64,6 +64,8 @@ def said(estimate: Estimate) -> str:
     unit = estimate.unit
     if estimate.value is not None:
         ends = f"{quantity(estimate.low, unit)} to {quantity(estimate.high, unit)}"
+        if estimate.course:
+            ends = f"the mean; it changes from {ends}, in {len(estimate.course)} steps"
         return f"{quantity(estimate.value, unit)} ({ends})"
     bounds = []
     if estimate.low is not None:
@@ -108,6 +110,7 @@ def plain(found: Fitted) -> dict[str, Any]:
                 "high": each.high,
                 "unit": each.unit,
                 "why": each.why,
+                "course": [list(step) for step in each.course],
             }
             for name, each in found.estimates.items()
         },
@@ -174,6 +177,8 @@ def _table(found: Fitted) -> Table:
         ends = "–" if each.low is None else quantity(each.low, each.unit)
         high = "–" if each.high is None else quantity(each.high, each.unit)
         value = CANNOT if each.value is None else quantity(each.value, each.unit)
+        if each.course:
+            title = f"{title}, mean of its course"
         rows.append([title, Cell(value, mark="" if each.decided else "absent"), ends, high])
     weight = found.discipline.weights.get(found.discipline.kind or "", None)
     share = "–" if weight is None else f"{weight * 100:.0f} %"
@@ -182,6 +187,11 @@ def _table(found: Fitted) -> Table:
 
 
 def _reasons(found: Fitted) -> Iterator[str]:
+    if course := found.estimates["rate"].course:
+        yield (
+            f"rate: it changes while the load lasts; the scenario has its {len(course)} steps, as "
+            "far as the load shows them, and what others sent is missing in them"
+        )
     for name, title in TITLES.items():
         if not found.estimates[name].decided:
             yield f"{title}: {found.estimates[name].why}"

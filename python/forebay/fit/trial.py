@@ -19,6 +19,7 @@ import numpy as np
 from forebay import _engine
 from forebay._engine import ScenarioError
 from forebay._scenario import Scenario
+from forebay.fit.course import Course
 from forebay.fit.measurement import (
     Flow,
     Measurement,
@@ -58,6 +59,8 @@ class Load:
     """Seconds between two probes; none without."""
     probe_size: int = 84
     congestion: str = "cubic"
+    ecn: bool = False
+    """Whether it can be marked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ class Route:
     """Mean rate of others' traffic, in bit/s."""
     loss: float = 0.0
     """Share of packets lost on the wire."""
+    course: Course = ()
+    """The bottleneck's rate over time if it changes; `rate` is the mean then."""
 
 
 def document(path: Route, load: Load, seed: int = 1) -> dict[str, Any]:
@@ -83,7 +88,7 @@ def document(path: Route, load: Load, seed: int = 1) -> dict[str, Any]:
         "name": UPLINK,
         "from": "sender",
         "to": "receiver",
-        "rate": _speed(path.rate),
+        "rate": _rates(path),
         "delay": half,
         "queue": dict(path.queue),
         "reverse": {"rate": "10Gbit", "delay": half},
@@ -117,7 +122,8 @@ def document(path: Route, load: Load, seed: int = 1) -> dict[str, Any]:
     return {
         "duration": _time(load.end),
         "seed": seed,
-        "tcp": {"preset": "linux-6.1", "congestion": load.congestion},
+        "tcp": {"preset": "linux-6.1", "congestion": load.congestion}
+        | ({"ecn": True} if load.ecn else {}),
         "link": [link],
         "traffic": traffic,
     }
@@ -261,6 +267,12 @@ def recorded(
 def _time(value: float) -> str:
     """A time in s as a scenario has it, to the microsecond."""
     return _engine.format_quantity(max(round(value, 6), 1e-6) if value > 0 else 0.0, "time")
+
+
+def _rates(path: Route) -> str | dict[str, list[list[str]]]:
+    if not path.course:
+        return _speed(path.rate)
+    return {"steps": [[_time(at), _speed(rate)] for at, rate in path.course]}
 
 
 def _speed(value: float) -> str:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from forebay import _disk
 from forebay._engine import ScenarioError
-from forebay.fit.measurement import Measurement
+from forebay.fit.measurement import Measurement, trimmed
 from forebay.fit.readers import flent, iperf, irtt, lab, ping
 from forebay.fit.readers.packets import measurement_of, read_packets
-from forebay.fit.readers.part import Part, document_of, joined
+from forebay.fit.readers.part import Part, begin_of, congestion_of, content_of, document_of, joined
 
-_HEAD = 16
+_BLANK = 4096
+"""Bytes in which a report's first brace is looked for."""
 _CAPTURES = (
     bytes.fromhex("a1b2c3d4"),
     bytes.fromhex("d4c3b2a1"),
@@ -21,7 +21,8 @@ _CAPTURES = (
     bytes.fromhex("4d3cb2a1"),
     bytes.fromhex("0a0d0d0a"),
 )
-_GZIP = bytes.fromhex("1f8b")
+_RECORDING = b"forebay"
+"""How recordings of a gate begin."""
 _UNDERSTOOD = (
     "those understood are captures (pcap, pcapng), Flent's data files, irtt's JSON, iperf3's "
     "--json, ping's output with -D, and the captures of forebay lab --virtual --pcap"
@@ -58,48 +59,39 @@ def read(paths: Sequence[str | Path]) -> Measurement:
         )
     parts = [_part(each) for each in names if each not in captures]
     if not captures:
-        return joined(parts)
+        return trimmed(joined(parts))
     [path] = captures
     packets, probes = lab.read_lab(path) if path.is_dir() else (read_packets(str(path)), None)
     found = measurement_of(packets, str(path), probes)
     if parts:
         notes = (*found.notes, "the capture alone was used; it says more than the other files")
         found = replace(found, notes=notes)
-    return found
+        if (named := congestion_of(parts)) is not None:
+            found = replace(found, congestion=named, said_congestion=True)
+    return trimmed(found)
 
 
 def _is_capture(path: Path) -> bool:
-    if path.is_dir():
-        return True
-    head = _head(path)
-    if head.startswith(_GZIP):
-        # Flent packs JSON, and tcpdump's captures are often packed by hand.
-        return not document_of(path, only_begin=True)
-    return head.startswith(_CAPTURES)
-
-
-def _head(path: Path) -> bytes:
-    try:
-        _disk.check_regular(path)
-        with path.open("rb") as file:
-            return file.read(_HEAD)
-    except FileNotFoundError:
-        # In the words of all other files.
-        _disk.read(path)
-        raise
+    return path.is_dir() or begin_of(path).startswith(_CAPTURES)
 
 
 def _part(path: Path) -> Part:
-    head = _head(path)
-    if not head:
+    raw = content_of(path)
+    begin = raw[:_BLANK].lstrip()
+    if not begin and not raw.strip():
         raise ScenarioError(f"{path}: is empty; measure again")
-    if head.startswith(_GZIP) or head.lstrip().startswith(b"{"):
-        document = document_of(path)
+    if begin.startswith(b"{"):
+        document = document_of(raw, path)
         for is_one, part_of in _DOCUMENTS:
             if is_one(document):
                 return part_of(document, str(path))
         raise ScenarioError(f"{path}: is JSON of another program; {_UNDERSTOOD}")
-    found = ping.part_of(_disk.read(path), str(path))
+    if raw.startswith(_RECORDING):
+        raise ScenarioError(
+            f"{path}: is a gate's recording, which holds its queue and its rate (forebay replay "
+            "FILE); to find the link behind the gate, capture there"
+        )
+    found = ping.part_of(raw, str(path))
     if found is None:
         raise ScenarioError(f"{path}: is no measurement that is understood; {_UNDERSTOOD}")
     return found

@@ -16,6 +16,8 @@ from forebay.fit.readers.part import Part, Stream, number, rows, table, text
 
 _MARKS = {"BK": 8, "CS5": 40, "EF": 46, "AF42": 36}
 """DSCPs by what RRUL calls its streams."""
+_VERSIONS = (1, 2, 3, 4)
+"""Of its format (`FILEFORMAT_VERSION` in `resultset.py`); the first one had no number."""
 _PING = 84
 """Bytes of ping's packet; those of UDP are about as long."""
 _SAID = {"TITLE": "title", "NAME": "test", "DATA_FILENAME": "file"}
@@ -30,13 +32,19 @@ def part_of(document: dict[str, Any], name: str) -> Part:
     """The pings and transfers.
 
     Raises:
-        ScenarioError: there is neither.
+        ScenarioError: there is neither, or the file is of another version.
     """
+    version = number(document.get("version"), 0, 1e6)
+    if version is not None and version not in _VERSIONS:
+        raise ScenarioError(
+            f"{name}: is of version {version:g} of Flent's format; those understood are "
+            f"{_VERSIONS[0]} to {_VERSIONS[-1]} (Flent up to 2.x)"
+        )
     metadata = table(document["metadata"])
     found = Part(name, source=f"host {text(metadata.get('HOST'))}")
     found.said = {say: each for key, say in _SAID.items() if (each := text(metadata.get(key)))}
     title = found.said.get("title", "")
-    found.congestion = "bbr" if "cc:bbr" in title else "cubic"
+    found.congestion = "bbr" if "cc:bbr" in title else None
     loads: dict[str, list[Stream]] = {"upload": [], "download": []}
     for key, points in _series(document, metadata):
         if key.startswith("Ping (ms)") and not key.endswith((" avg", "::")):

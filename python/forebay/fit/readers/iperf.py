@@ -79,5 +79,5 @@ def _correct(part: Part, end: dict[str, Any]) -> None:
             share -= taken
 
 
-def _congestion(name: str) -> str:
-    return {"reno": "new-reno", "bbr": "bbr"}.get(name, "cubic")
+def _congestion(name: str) -> str | None:
+    return {"cubic": "cubic", "reno": "new-reno", "bbr": "bbr"}.get(name)

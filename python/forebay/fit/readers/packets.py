@@ -23,8 +23,13 @@ _TCP, _UDP = 6, 17
 _ECHOES = {1: (8, 0), 58: (128, 129)}
 """Request and reply of ICMP by its protocol number."""
 _SYN, _ACK, _ECE = 2, 16, 64
+_CE = 3
 _LEAST_SHARE = 0.02
 """Flows with less of the load's bytes are not of the load."""
+_CLOCKS = (1000.0, 250.0, 100.0)
+"""Ticks a second of TCP's timestamps: Linux's today, those of older ones and of others."""
+_CLOCK_OFF = 0.05
+"""By how much a clock may seem to be off, as a queue grows from the first packet to the last."""
 _SHORT_S = 1.0
 """Flows that sent for a shorter time are not of the load."""
 
@@ -96,6 +101,12 @@ def measurement_of(
     Raises:
         ScenarioError: there is no TCP load in it.
     """
+    tcp = packets["protocol"] == _TCP
+    if tcp.any() and np.mean(packets["cut"][tcp]) > 0.5:
+        raise ScenarioError(
+            f"{name}: holds so little of each packet that TCP's headers are cut; record it with "
+            "tcpdump -s 120, as forebay fit --measure says"
+        )
     begin = int(packets["at_ns"][0]) if begin is None else begin
     time = (packets["at_ns"] - begin) / 1e9
     heavy = list(_loads(packets, time))
@@ -116,20 +127,27 @@ def measurement_of(
     if others > 0.2 * total[ends]:
         notes.append("there was much traffic in the other direction or to other hosts, too")
     at_sender = _is_sender(packets, time, chosen)
-    flows, all_trips, all_arrivals, all_losses, marks = [], [], [], [], 0
+    echoes = list(_echoes(packets, time)) + ([] if probes is None else [probes])
+    quickest = min(
+        (float(np.min(delay)) for _, delay, _ in echoes if len(delay)),
+        default=_handshake(packets, time, chosen),
+    )
+    flows, all_trips, all_arrivals, all_losses, all_marks = [], [], [], [], []
     for number, each in enumerate(chosen):
         data = packets.where(each.data)
         back = packets.where(each.back)
         ways = _Ways(data, back, time[each.data], time[each.back])
-        found = ways.sender() if at_sender else ways.receiver()
+        if at_sender:
+            found = ways.sender()
+        else:
+            found = ways.receiver(_late(packets.where(each.way), time[each.way]), quickest)
         all_trips.append((*found.trips, number))
         all_arrivals.append((*found.arrived, number))
         all_losses.append((found.lost, number))
-        marks += int(np.count_nonzero(back["flags"] & _ECE))
+        all_marks.append((found.marked, number))
         full = int(np.max(np.minimum(data["len"], 1500)))
         sent = time[each.data]
         flows.append(Flow(float(sent[0]), float(sent[-1]), int(np.median(data["dscp"])), full))
-    echoes = list(_echoes(packets, time)) + ([] if probes is None else [probes])
     all_trips += [(*each, -1) for each in echoes]
     source, destination = (packets.addresses[number] for number in ends)
     return Measurement(
@@ -140,7 +158,8 @@ def measurement_of(
         trips(all_trips),
         arrivals(all_arrivals),
         losses(all_losses),
-        marks=marks,
+        ecn=any(np.mean(packets["ecn"][each.data] > 0) > 0.5 for each in chosen),
+        marks=losses(all_marks),
         two_way=two_way,
         source=f"{source} to {destination}",
         notes=tuple(notes),
@@ -152,8 +171,10 @@ class _Load:
     """A connection in the direction of its data."""
 
     ends: tuple[int, int]
+    way: Wholes
+    """Packets in the direction of its data, by number."""
     data: Wholes
-    """Packets with payload, by number."""
+    """Those with payload."""
     back: Wholes
     """Packets in the other direction, with ACK."""
     bytes: int
@@ -178,7 +199,7 @@ def _loads(packets: Packets, time: Numbers) -> Iterator[_Load]:
         back = back[(packets["flags"][back] & _ACK) > 0]
         if len(data) < 50 or time[data[-1]] - time[data[0]] < _SHORT_S:
             continue
-        yield _Load((source, destination), data, back, int(packets["payload"][data].sum()))
+        yield _Load((source, destination), own, data, back, int(packets["payload"][data].sum()))
 
 
 def _is_sender(packets: Packets, time: Numbers, chosen: list[_Load]) -> bool:
@@ -212,11 +233,15 @@ def _is_sender(packets: Packets, time: Numbers, chosen: list[_Load]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What one connection tells: columns of `Trips`, `Arrivals` and `Losses` without the flow."""
+    """What one connection tells: columns of `Trips`, `Arrivals` and `Losses` without the flow.
+
+    Marks are columns of `Losses`, too.
+    """
 
     trips: tuple[Numbers, Numbers, Wholes]
     arrived: tuple[Numbers, Numbers, Numbers]
     lost: Numbers
+    marked: Numbers
 
 
 class _Ways:
@@ -225,6 +250,7 @@ class _Ways:
     def __init__(self, data: Packets, back: Packets, sent: Numbers, heard: Numbers) -> None:
         """Unwrap the numbers, and tell new data from repeated."""
         self.back, self.sent, self.heard = back, sent, heard
+        self.experienced = data["ecn"] == _CE
         self.size = data["len"]
         first = int(data["seq"][0])
         self.begin = _unwrapped(data["seq"], first)
@@ -234,7 +260,6 @@ class _Ways:
         """Packets with data that no earlier one had."""
         self.late = ~self.fresh
         self.first = first
-        self.stamps = data["timestamp"], data["has_timestamps"] > 0
 
     def sender(self) -> _Told:
         """From data that leaves and acknowledgments that come back."""
@@ -276,10 +301,19 @@ class _Ways:
             np.concatenate([arrived_size, self.size[again]]).astype(float),
             np.concatenate([sent[known][~repeated[known]], self.sent[again]]),
         )
-        return _Told(told, arrived, sent[repeated])
+        # A receiver echoes a mark until the sender has answered it (RFC 3168).
+        echo = (back["flags"] & (_ECE | _SYN) == _ECE).astype(int)
+        begun = np.flatnonzero(np.diff(echo, prepend=0) > 0)
+        marked = sent[np.maximum(0, np.searchsorted(ends, high[begun], side="right") - 1)]
+        return _Told(told, arrived, sent[repeated], marked)
 
-    def receiver(self) -> _Told:
-        """From data that arrives: gaps are losses, and timestamps tell relative delays."""
+    def receiver(self, late: Numbers | None, quickest: float | None) -> _Told:
+        """From data that arrives: gaps are losses, and timestamps tell when it was sent.
+
+        Args:
+            late: how much later than the quickest packet each came, in s, if that is known.
+            quickest: the quickest round trip in s, if that is known.
+        """
         begin = self.begin[self.fresh]
         before = np.concatenate([[begin[0]], np.maximum.accumulate(self.end[self.fresh])[:-1]])
         gaps = np.flatnonzero(begin > before)
@@ -288,8 +322,12 @@ class _Ways:
         lost = np.repeat(self.sent[self.fresh][gaps], np.minimum(count, 10_000))
         nothing = np.empty(0)
         unknown = np.full(len(self.sent), np.nan)
+        marked = self.sent[self.experienced]
         arrived = (self.sent, self.size.astype(float), unknown)
-        return _Told((nothing, nothing, np.empty(0, int)), arrived, lost)
+        if late is None or quickest is None:
+            return _Told((nothing, nothing, np.empty(0, int)), arrived, lost, marked)
+        delay = late + quickest
+        return _Told((self.sent - delay, delay, self.size), arrived, lost, marked)
 
     def _repeated(self, ends: Wholes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """Which first packets were sent again, wholly or in part."""
@@ -299,6 +337,38 @@ class _Ways:
         np.add.at(again, np.minimum(low, len(ends)), 1)
         np.add.at(again, np.minimum(np.maximum(high, low), len(ends)), -1)
         return np.cumsum(again)[:-1] > 0
+
+
+def _late(way: Packets, came: Numbers) -> Numbers | None:
+    """How much later than the quickest packet those with data came, in s, by TCP's timestamps.
+
+    The sender's clock counts ticks, so that a delay is known to half a tick. None if packets have
+    no timestamps (RFC 7323), or its clock has none of the usual speeds.
+    """
+    if not (way["has_timestamps"] > 0).all() or came[-1] - came[0] < _SHORT_S:
+        return None
+    ticks = _unwrapped(way["timestamp"])
+    speed = float(ticks[-1] - ticks[0]) / float(came[-1] - came[0])
+    tick = 1 / min(_CLOCKS, key=lambda each: abs(each - speed))
+    if abs(speed * tick - 1) > _CLOCK_OFF:
+        return None
+    # A packet without data, such as a SYN, may be the quickest one.
+    late = came - ticks * tick
+    late = np.maximum(0.0, late - late.min() - tick / 2)
+    found: Numbers = late[way["payload"] > 0]
+    return found
+
+
+def _handshake(packets: Packets, time: Numbers, chosen: list[_Load]) -> float | None:
+    """The least time from a receiver's SYN to the sender's answer, in s; None without one."""
+    found = []
+    for each in chosen:
+        flags = packets["flags"]
+        asked = each.back[flags[each.back] & (_SYN | _ACK) == _SYN | _ACK]
+        answers = each.way[flags[each.way] & (_SYN | _ACK) == _ACK]
+        if len(asked) and len(answers) and time[answers[0]] > time[asked[-1]]:
+            found.append(float(time[answers[0]] - time[asked[-1]]))
+    return min(found, default=None)
 
 
 def _unwrapped(numbers: Wholes, first: int | None = None) -> Wholes:

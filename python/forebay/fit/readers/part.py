@@ -18,6 +18,9 @@ from forebay.fit.measurement import Flow, Measurement, arrivals, losses, trips
 
 LONGEST_S = 7 * 86_400.0
 """Longest measurement that is read."""
+_GZIP = bytes.fromhex("1f8b")
+_HEAD, _BEGIN = 4096, 64
+"""Bytes that are read, and unpacked, to tell what a file is."""
 _MOST = 256 << 20
 """Most bytes of a packed file's content."""
 
@@ -50,7 +53,8 @@ class Part:
     streams: list[Stream] = field(default_factory=list)
     segment: int = 1448
     """Bytes of payload of a full segment."""
-    congestion: str = "cubic"
+    congestion: str | None = None
+    """As the tool names it."""
     two_way: bool = False
     source: str = ""
     said: dict[str, str] = field(default_factory=dict)
@@ -97,7 +101,7 @@ def joined(parts: Sequence[Part]) -> Measurement:
     found = arrivals(all_arrivals, float(np.median(spans)) if spans else 1.0)
     last = [float(found.at[-1])] if len(found.at) else []
     last += [float(np.max(each[0] + each[1])) for each in all_trips]
-    congestion = next((part.congestion for part in parts if part.streams), "cubic")
+    congestion = congestion_of(parts)
     return Measurement(
         name,
         "summary",
@@ -107,7 +111,8 @@ def joined(parts: Sequence[Part]) -> Measurement:
         found,
         losses(all_losses),
         exact_losses=False,
-        congestion=congestion,
+        congestion=congestion or "cubic",
+        said_congestion=congestion is not None,
         two_way=any(part.two_way for part in parts),
         source=next((part.source for part in parts if part.source), ""),
         said={key: value for part in parts for key, value in part.said.items()},
@@ -115,21 +120,44 @@ def joined(parts: Sequence[Part]) -> Measurement:
     )
 
 
-def document_of(path: Path, *, only_begin: bool = False) -> dict[str, Any]:
-    """The JSON object in a file, plain or packed by gzip; empty if `only_begin` and it is none.
+def congestion_of(parts: Sequence[Part]) -> str | None:
+    """What controlled the transfers, if a tool says it."""
+    return next((part.congestion for part in parts if part.streams and part.congestion), None)
+
+
+def begin_of(path: Path) -> bytes:
+    """The first bytes of a file, unpacked if gzip packed it; fewer if there are no more."""
+    try:
+        _disk.check_regular(path)
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except FileNotFoundError:
+        # In the words of all other files.
+        head = _disk.read(path)
+    if not head.startswith(_GZIP):
+        return head
+    try:
+        return zlib.decompressobj(31).decompress(head, _BEGIN)
+    except zlib.error:
+        return b""
+
+
+def content_of(path: Path) -> bytes:
+    """The bytes of a file, unpacked if gzip packed it.
+
+    Raises:
+        ScenarioError: it is cut off, damaged or too large.
+    """
+    raw = _disk.read(path)
+    return _unpacked(raw, path) if raw.startswith(_GZIP) else raw
+
+
+def document_of(raw: bytes, path: Path) -> dict[str, Any]:
+    """The JSON object in a file's content.
 
     Raises:
         ScenarioError: it is no whole JSON object.
     """
-    raw = _disk.read(path)
-    if raw.startswith(b"\x1f\x8b"):
-        if only_begin:
-            begun = zlib.decompressobj(31)
-            try:
-                return {"": ""} if begun.decompress(raw, 64).lstrip().startswith(b"{") else {}
-            except zlib.error:
-                return {}
-        raw = _unpacked(raw, path)
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -146,7 +174,7 @@ def _unpacked(raw: bytes, path: Path) -> bytes:
     found = bytearray()
     rest = raw
     try:
-        while rest.startswith(b"\x1f\x8b"):
+        while rest.startswith(_GZIP):
             member = zlib.decompressobj(31)
             found += member.decompress(rest, _MOST + 1 - len(found))
             if len(found) > _MOST or member.unconsumed_tail:

@@ -18,6 +18,8 @@ _TIMELESS = re.compile(
 )
 _HEAD = re.compile(rb"^PING (?P<host>\S{1,200}) ", re.MULTILINE)
 _IP = 20
+_BACK_S = 1.0
+"""By how much lines may be out of order: answers may overtake each other."""
 
 
 def part_of(raw: bytes, name: str) -> Part | None:
@@ -26,14 +28,22 @@ def part_of(raw: bytes, name: str) -> Part | None:
     The time of a line is that of the answer.
 
     Raises:
-        ScenarioError: it is ping's output without -D.
+        ScenarioError: it is ping's output without -D, or its clock was set back.
     """
     found = Part(name)
+    latest = 0.0
     for line in _LINE.finditer(raw):
         delay = float(line["ms"] or line["fms"]) / 1e3
+        at = float(line["at"])
+        if at < latest - _BACK_S:
+            raise ScenarioError(
+                f"{name}: goes back in time by {latest - at:.0f} s at [{line['at'].decode()}], as "
+                "if the clock was set; measure again, or keep the lines of one side"
+            )
+        latest = max(latest, at)
         size = int(line["size"] or line["fsize"]) + _IP
         if delay <= 60 and size <= 65_535:
-            found.probes.append((float(line["at"]) - delay, delay, max(28, size)))
+            found.probes.append((at - delay, delay, max(28, size)))
     if (head := _HEAD.search(raw)) is not None:
         found.source = f"to {head['host'].decode('utf-8', 'replace')}"
     if not found.probes and _TIMELESS.search(raw):
