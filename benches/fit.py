@@ -289,6 +289,7 @@ def one(of_set: str, number: int) -> dict[str, Any]:
 def told(found: Fitted) -> dict[str, Any]:
     """What was found, as columns."""
     row: dict[str, Any] = {"named": found.discipline.kind, "misfit": found.discipline.misfit}
+    row["alike"] = " ".join(found.discipline.alike)
     row |= {f"p.{kind}": found.discipline.weights.get(kind, 0.0) for kind in KINDS}
     for name, each in found.estimates.items():
         row |= {f"{name}.found": each.value, f"{name}.low": each.low, f"{name}.high": each.high}
@@ -381,6 +382,9 @@ def table(path: Path) -> None:
         named = [row for row in part if row["named"] is not None]
         right = [row["named"] == row["kind"] for row in named]
         print(f"| discipline | {len(named)} of {len(part)} | {share(right)} | – |")
+        sets = [row for row in part if len((row["alike"] or "").split()) in (2, 3)]
+        holds = [row["kind"] in row["alike"].split() for row in sets]
+        print(f"| one of two or three | {len(sets)} of {len(part)} | {share(holds)} | – |")
         print(f"\nA least buffer that was named is true in {share(bounds(part))}.")
     confusion(good)
 

@@ -67,6 +67,8 @@ class Template(str, Enum):
     branch = "branch"
     parking_lot = "parking-lot"
     cellular = "cellular"
+    lte = "lte"
+    starlink = "starlink"
     sensors = "sensors"
 
     @property

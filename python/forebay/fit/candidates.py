@@ -102,7 +102,13 @@ class Judged:
 
 
 def candidates(
-    shaped: float | None, rate: float, rooms: Rooms, wait: float, loss: float
+    shaped: float | None,
+    rate: float,
+    rooms: Rooms,
+    wait: float,
+    *,
+    loss: float = 0.0,
+    classes: bool = False,
 ) -> list[Candidate]:
     """What could stand at a bottleneck.
 
@@ -115,6 +121,7 @@ def candidates(
         rooms: what was in the queue when packets were lost.
         wait: usual wait in s.
         loss: share that the wire may lose; 0 if nothing speaks for it.
+        classes: whether flows have DSCPs.
     """
     large = max(60 * 1500.0, rate / 8 * _LARGE_S)
     usual_room, most, held = rooms.usual, rooms.most, rooms.held
@@ -135,7 +142,8 @@ def candidates(
             Candidate(kind, {"kind": kind, "limit": limit(each or large)} | own, each)
             for each in rooms_
         ]
-    for diffserv in ("diffserv3", "besteffort"):
+    # Tins matter if there are marks.
+    for diffserv in ("diffserv3", "besteffort") if classes else ("diffserv3",):
         cake = {"kind": "cake", "diffserv": diffserv}
         if shaped is not None:
             cake["bandwidth"] = f"{shaped:.0f}bit"

@@ -16,8 +16,6 @@ from forebay._engine import ScenarioError
 from forebay._scenario import Scenario
 from forebay.fit.buffer import Held, Named, Queue, at_losses, buffer_of, held_of, top_of, usual_top
 from forebay.fit.candidates import (
-    KINDS,
-    NAMES,
     SHARED,
     Judged,
     Rooms,
@@ -32,14 +30,13 @@ from forebay.fit.direct import Between, Direct, read_off, waits_of
 from forebay.fit.features import features, ranks
 from forebay.fit.found import Discipline, Estimate, Fitted
 from forebay.fit.measurement import Measurement, Numbers, part_of
+from forebay.fit.naming import named
 from forebay.fit.readers import read
 from forebay.fit.show import write
 from forebay.fit.trial import UPLINK, How, Load, Route, document, measured
 
-SURE = 0.9
-"""Least probability of a discipline that is named."""
-_ALIEN = 5.0
-"""Mean square of standard deviations beyond which no candidate explains a measurement."""
+_FEW = 12
+"""Packets of a queue that is never far from full."""
 _STRANGE = 3.0
 """Mean square of standard deviations beyond which other senders are tried."""
 _CONTROLS = ("cubic", "bbr", "new-reno")
@@ -52,8 +49,6 @@ _LEAST_S = 6.0
 """Seconds of load that a candidate's run has at least, or 40 round trips if those are shorter."""
 _COMPARED = ("fifo", "codel", "pie", "fq-codel", "cake")
 """What the scenario compares with what was found."""
-_SHALLOW = 12
-"""Packets that a queue must hold before its discipline shows."""
 
 
 def fit(
@@ -118,7 +113,12 @@ def fitted(
     lost = 0.0 if share is None else share.value
     held = held_of(seen, direct.rtt.value, rate)
     listed = candidates(
-        None if direct.course else rate, rate, _rooms(seen, direct, rate, held), usual, lost
+        None if direct.course else rate,
+        rate,
+        _rooms(seen, direct, rate, held),
+        usual,
+        loss=lost,
+        classes=any(flow.dscp for flow in seen.flows),
     )
     if seen.ecn:
         listed = marking(listed, len(seen.marks.at) > 0)
@@ -139,7 +139,7 @@ def fitted(
         more = [tried(each, at) for at, each in enumerate(_others(seen), 1)]
         judged, load = max([(judged, load), *more], key=lambda each: each[0][0].likelihood)
     seen = replace(seen, congestion=load.congestion)
-    discipline = _discipline(seen, direct, judged)
+    discipline = named(seen, direct, judged)
     best = judged[0].candidate
     if discipline.kind is not None:
         best = next(each.candidate for each in judged if each.candidate.kind == discipline.kind)
@@ -259,7 +259,7 @@ def _wire(seen: Measurement, direct: Direct, rate: float) -> tuple[Between | Non
     if np.count_nonzero(chosen) < 50 or len(known) < 300:
         return None, None
     sent, wait = seen.trips.at[chosen], waits[chosen]
-    if np.quantile(wait, 0.999) < _SHALLOW * packet:
+    if np.quantile(wait, 0.999) < _FEW * packet:
         # So short a queue is never far from full.
         return None, None
 
@@ -281,59 +281,6 @@ def _wire(seen: Measurement, direct: Direct, rate: float) -> tuple[Between | Non
     if passed + gone < 300:
         return share, None
     return share, Between(0.0, 0.0, between(gone, passed + gone).high)
-
-
-def _discipline(seen: Measurement, direct: Direct, judged: Sequence[Judged]) -> Discipline:
-    best: dict[str, Judged] = {}
-    for each in judged:
-        best.setdefault(each.candidate.kind, each)
-    logs = np.array([best[kind].likelihood if kind in best else -np.inf for kind in KINDS])
-    weights = np.exp(logs - logs.max())
-    weights /= weights.sum()
-    shares = dict(zip(KINDS, map(float, weights), strict=True))
-    first = judged[0]
-    kind: str | None = first.candidate.kind
-    saturate = "load the link with four transfers for 25 s while pinging (forebay fit --measure)"
-    why = ""
-    if direct.busy < 0.1:
-        kind, why = None, f"packets hardly ever waited; {saturate}"
-    elif seen.vantage == "summary":
-        kind = None
-        why = (
-            "a report does not say when packets were lost; the likeliest is "
-            f"{NAMES[first.candidate.kind]}, a capture decides (forebay fit --measure)"
-        )
-    elif direct.course:
-        kind = None
-        why = (
-            "the rate changes, and with it all waits; the likeliest is "
-            f"{NAMES[first.candidate.kind]}; measure again when the rate is steady"
-        )
-    elif _shallow(seen, direct):
-        kind, why = None, "so few packets fit into the buffer that every discipline is like another"
-    elif first.misfit > _ALIEN:
-        kind = None
-        why = (
-            f"none of {', '.join(NAMES.values())} explains it (largest difference: {first.worst});"
-            " others' traffic, a varying rate or another discipline may; measure again, recording"
-            " at the sender, with nothing else on the link"
-        )
-    elif shares[first.candidate.kind] < SURE:
-        like = [NAMES[each] for each, share in shares.items() if share > 0.5 * (1 - SURE)]
-        kind, why = None, f"{_either(like)} would look alike; {saturate}"
-    return Discipline(kind, shares, first.misfit, why)
-
-
-def _shallow(seen: Measurement, direct: Direct) -> bool:
-    """Whether the queue never grew to more than a few packets, while packets were lost."""
-    if direct.rtt is None or not len(seen.losses.at):
-        return False
-    waits = waits_of(seen, direct.rtt.value, direct.most)
-    return float(np.quantile(waits, 0.999)) < _SHALLOW * 1500 * 8 / direct.most
-
-
-def _either(names: Sequence[str]) -> str:
-    return names[0] if len(names) < 2 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _estimates(

@@ -59,6 +59,8 @@ class Discipline:
     """How far the best one's runs are from the measurement: about 1 if it explains all."""
     why: str = ""
     """Why it cannot be told, and which measurement would tell."""
+    alike: tuple[str, ...] = ()
+    """Those that it can be, the likeliest first: one if it is named, none if all may be."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,7 @@ def plain(found: Fitted) -> dict[str, Any]:
             "weights": found.discipline.weights,
             "misfit": found.discipline.misfit,
             "why": found.discipline.why,
+            "alike": list(found.discipline.alike),
         },
         "candidates": [
             {
@@ -167,7 +168,9 @@ def page(found: Fitted) -> Page:
 
 def _kind(found: Fitted) -> str:
     kind = found.discipline.kind
-    return CANNOT if kind is None else NAMES[kind]
+    if kind is not None:
+        return NAMES[kind]
+    return " or ".join(NAMES[each] for each in found.discipline.alike) or CANNOT
 
 
 def _table(found: Fitted) -> Table:
@@ -180,8 +183,9 @@ def _table(found: Fitted) -> Table:
         if each.course:
             title = f"{title}, mean of its course"
         rows.append([title, Cell(value, mark="" if each.decided else "absent"), ends, high])
-    weight = found.discipline.weights.get(found.discipline.kind or "", None)
-    share = "–" if weight is None else f"{weight * 100:.0f} %"
+    known = found.discipline.alike
+    weight = sum(found.discipline.weights[each] for each in known)
+    share = f"{weight * 100:.0f} %" if known else "–"
     rows.append(["discipline", _kind(found), share, ""])
     return Table(["", "estimate", "from", "to"], rows, "What was found")
 

@@ -1,0 +1,114 @@
+"""Which discipline is named, or why none is, and which measurement would tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from forebay.fit.candidates import KINDS, NAMES, Judged
+from forebay.fit.direct import Direct, waits_of
+from forebay.fit.found import Discipline
+from forebay.fit.measurement import Measurement
+
+SURE = 0.9
+"""Least probability of a discipline that is named."""
+_ALIKE = 0.95
+"""Probability of those that are said to look alike."""
+_ALIEN = 5.0
+"""Mean square of standard deviations beyond which no candidate explains a measurement."""
+_SHALLOW, _EXPLAINED = 12, 1.0
+"""Packets that a queue must hold before its discipline shows plainly; with less, the mean square
+of standard deviations up to which a candidate must explain the measurement."""
+_ACT_S = {"fifo": np.inf, "codel": 0.005, "pie": 0.015}
+"""What must wait before a discipline does anything that a FIFO does not, in s."""
+_FLOWS, _SECONDS = 4, 20.0
+"""Least load of which more would not tell much more."""
+
+
+def named(seen: Measurement, direct: Direct, judged: Sequence[Judged]) -> Discipline:
+    """The discipline, from candidates in order of their likelihood."""
+    best: dict[str, Judged] = {}
+    for each in judged:
+        best.setdefault(each.candidate.kind, each)
+    logs = np.array([best[kind].likelihood if kind in best else -np.inf for kind in KINDS])
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    shares = dict(zip(KINDS, map(float, weights), strict=True))
+    first = judged[0]
+    alike = _smallest(shares)
+    why = _no_name(seen, direct, first)
+    if why:
+        return Discipline(None, shares, first.misfit, why)
+    if shares[first.candidate.kind] < SURE:
+        why = f"{_either([NAMES[each] for each in alike])} look alike; {_next(seen, direct, alike)}"
+        return Discipline(None, shares, first.misfit, why, alike)
+    return Discipline(first.candidate.kind, shares, first.misfit, "", (first.candidate.kind,))
+
+
+def _smallest(shares: dict[str, float]) -> tuple[str, ...]:
+    """The likeliest that together are sure enough."""
+    found: list[str] = []
+    for kind in sorted(shares, key=lambda each: -shares[each]):
+        found.append(kind)
+        if sum(shares[each] for each in found) >= _ALIKE:
+            break
+    return tuple(found)
+
+
+def _no_name(seen: Measurement, direct: Direct, first: Judged) -> str:
+    """Why nothing can be said of the discipline; empty if something can."""
+    likeliest = f"the likeliest is {NAMES[first.candidate.kind]}"
+    if direct.busy < 0.1:
+        return f"packets hardly ever waited; {_LOAD}"
+    if seen.vantage == "summary":
+        return (
+            f"a report does not say when packets were lost; {likeliest}, a capture decides "
+            "(forebay fit --measure)"
+        )
+    if direct.course:
+        return (
+            f"the rate changes, and with it all waits; {likeliest}; measure again when the rate "
+            "is steady"
+        )
+    if first.misfit > (_EXPLAINED if _shallow(seen, direct) else _ALIEN):
+        return (
+            f"none of {', '.join(NAMES.values())} explains it (largest difference: {first.worst});"
+            " others' traffic, a varying rate or another discipline may; measure again, recording"
+            " at the sender, with nothing else on the link"
+        )
+    return ""
+
+
+_LOAD = "load the link with four transfers for 25 s while pinging (forebay fit --measure)"
+
+
+def _next(seen: Measurement, direct: Direct, alike: Sequence[str]) -> str:
+    """Which measurement would tell disciplines apart, or that none would."""
+    begin, end = seen.load
+    waits = direct.overflow.waits
+    room = float(np.max(waits)) if len(waits) else np.inf
+    if all(room < _ACT_S.get(kind, 0.0) for kind in alike if kind != "fifo"):
+        return (
+            f"no measurement tells them apart, since the buffer holds {room * 1e3:.3g} ms, and "
+            "none of them does anything before more waits: all act as a FIFO"
+        )
+    if len(seen.flows) < _FLOWS or end - begin < _SECONDS:
+        return _LOAD
+    if seen.vantage == "receiver":
+        return "record at the sender, where it shows which packets were lost"
+    if set(alike) == {"fq-codel", "cake"}:
+        return "add a fifth transfer that is marked CS1 (iperf3 -S 0x20): CAKE serves it last"
+    return "load it with sixteen transfers (iperf3 -P 16), with nothing else on it"
+
+
+def _shallow(seen: Measurement, direct: Direct) -> bool:
+    """Whether the queue never grew to more than a few packets, while packets were lost."""
+    if direct.rtt is None or not len(seen.losses.at):
+        return False
+    waits = waits_of(seen, direct.rtt.value, direct.most)
+    return float(np.quantile(waits, 0.999)) < _SHALLOW * 1500 * 8 / direct.most
+
+
+def _either(names: Sequence[str]) -> str:
+    return names[0] if len(names) < 2 else f"{', '.join(names[:-1])} and {names[-1]}"
