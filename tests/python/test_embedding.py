@@ -29,14 +29,18 @@ NS3_LIBRARIES = [
     )
 ]
 
-needs_ns3 = pytest.mark.skipif(
-    not Path("/usr/include/ns3").is_dir(), reason="needs ns-3: apt-get install libns3-dev g++"
-)
+HAS_NS3 = Path("/usr/include/ns3").is_dir()
+needs_ns3 = pytest.mark.skipif(not HAS_NS3, reason="needs ns-3: apt-get install libns3-dev g++")
 pytestmark = pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust")
 
 
 @pytest.fixture(scope="module")
 def library() -> Path:
+    """The static library."""
+    return static_library()
+
+
+def static_library() -> Path:
     """The static library, as `make library` builds it, but not optimised."""
     words = ["cargo", "rustc", "--locked", "-p", "forebay-abi", "--features", "library"]
     done = subprocess.run(
@@ -115,7 +119,11 @@ int main(int count, char** words) {
 @pytest.fixture(scope="module")
 def standing(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program in ns-3 with a standing queue."""
-    folder = tmp_path_factory.mktemp("ns3")
+    return standing_queue(library, tmp_path_factory.mktemp("ns3"))
+
+
+def standing_queue(library: Path, folder: Path) -> Path:
+    """A program in ns-3 with a standing queue: its kind, parameters, packets, and a plug-in."""
     (folder / "standing.cc").write_text(STANDING)
     program = folder / "standing"
     source = [folder / "standing.cc", CONTRIB / "forebay-queue-disc.cc", library]
