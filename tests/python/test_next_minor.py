@@ -195,7 +195,7 @@ def test_plugins_and_programs_of_this_version_and_the_next_run_together(tmp_path
     kinds = ["my-codel: Ok(())", "my-codel: Ok(())", "blue: Ok(())"]
     assert done.stdout.splitlines() == [*kinds, f"version {1 << 16 | minor + 1:x}"], done.stderr
     # This version's program.
-    words = [sys.executable, "-c", THIS, *map(str, (next_codel, codel, blue))]
-    checked = subprocess.run(words, capture_output=True, text=True)
+    this = [sys.executable, "-c", THIS, *map(str, (next_codel, codel, blue))]
+    checked = subprocess.run(this, capture_output=True, text=True)
     whole = [f"[('{name}', None)]" for name in ("my-codel", "my-codel", "blue")]
     assert checked.stdout.splitlines() == whole, checked.stderr
