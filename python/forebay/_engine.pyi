@@ -304,6 +304,15 @@ class Stream:
             RuntimeError: no datagram has been asked for yet, as in `setup`.
         """
 
+def provider(network: tuple[str, str], devices: tuple[str, str] | None) -> str:
+    """The nodes and circuits of LibreQoS' files, and what is not used of them, as JSON.
+
+    A file is its text and its name.
+
+    Raises:
+        ScenarioError: a file is wrong; the message names file and line.
+    """
+
 def subscribers(
     network: tuple[str, str] | None,
     devices: tuple[str, str],

@@ -249,7 +249,7 @@ BAD_TREES: dict[str, tuple[Any, str]] = {
     "below itself": ({"a": {"children": {"a": {}}}}, "a.children.a: the name occurs twice"),
     "no object": ({"a": 5}, "a: expected an object with downloadBandwidthMbps"),
     "children": ({"a": {"children": [1]}}, "a.children: expected an object of nodes by name"),
-    "rate": ({"a": {"downloadBandwidthMbps": -1}}, 'Mbps: expected Mbit/s above 0, got "-1"'),
+    "rate": ({"a": {"downloadBandwidthMbps": -1}}, "Mbps: expected Mbit/s above 0, got -1"),
     "place": ({"a": {"latitude": 95, "longitude": 0}}, "a.latitude: expected degrees"),
 }
 

@@ -6,6 +6,58 @@ use forebay_isp::{Direction, Network, Shaping};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
+/// The nodes of a network, its circuits and what was left out, as JSON. A file is its text and its
+/// name.
+#[pyfunction]
+pub fn provider(network: (&str, &str), devices: Option<(&str, &str)>) -> PyResult<String> {
+    let network = read(Some(network), devices).map_err(refused)?;
+    let nodes = network.nodes.iter().map(|node| {
+        json!({
+            "node": node.name,
+            "parent": node.parent.map(|parent| &network.nodes[parent].name),
+            "down": node.capacity.down.map(Rate::bps),
+            "up": node.capacity.up.map(Rate::bps),
+            "kind": node.kind,
+            "place": node.place,
+        })
+    });
+    let found = json!({
+        "nodes": nodes.collect::<Vec<_>>(),
+        "circuits": circuits(&network),
+        "virtual": network.virtuals,
+        "unused": network.unused,
+        "further": network.further,
+    });
+    Ok(found.to_string())
+}
+
+fn read(
+    network: Option<(&str, &str)>,
+    devices: Option<(&str, &str)>,
+) -> Result<Network, ConfigError> {
+    let mut found =
+        network.map_or(Ok(Network::default()), |(text, name)| Network::read(text, name))?;
+    if let Some((text, name)) = devices {
+        found.add_devices(text, name)?;
+    }
+    Ok(found)
+}
+
+/// The circuits in the order of their leaves.
+fn circuits(network: &Network) -> Vec<Value> {
+    let circuits = network.circuits.iter().map(|circuit| {
+        json!({
+            "circuit": circuit.id,
+            "line": circuit.line,
+            "node": circuit.parent.map(|node| &network.nodes[node].name),
+            "down": circuit.most.down.map(Rate::bps),
+            "up": circuit.most.up.map(Rate::bps),
+            "queues": [circuit.queue.down, circuit.queue.up],
+        })
+    });
+    circuits.collect()
+}
+
 /// The trees of both directions and the circuits in the order of their leaves, as JSON. A file is
 /// its text and its name. `rates` are the link's, down and up; with `part`, the part of the network
 /// at that node and below is taken, and rates above its capacities are these.
@@ -32,9 +84,7 @@ fn found(
     others: Option<&str>,
     queue: &Value,
 ) -> Result<Value, ConfigError> {
-    let mut whole =
-        network.map_or(Ok(Network::default()), |(text, name)| Network::read(text, name))?;
-    whole.add_devices(devices.0, devices.1)?;
+    let mut whole = read(network, Some(devices))?;
     let rate =
         |text: &str, field| config::read::<Rate>(&json!(text)).map_err(|error| error.within(field));
     let mut links = [rate(rates.0, "link.reverse.rate")?, rate(rates.1, "link.rate")?];
@@ -57,20 +107,11 @@ fn found(
         whole.tree(direction, &Shaping { link, others, queue: queue.clone() })
     };
     let (down, up) = (tree(Direction::Down, links[0])?, tree(Direction::Up, links[1])?);
-    let circuits = whole.circuits.iter().map(|circuit| {
-        let bps = |rate: Option<Rate>| rate.map(Rate::bps);
-        json!({
-            "circuit": circuit.id,
-            "node": circuit.parent.map(|node| &whole.nodes[node].name),
-            "down": bps(circuit.most.down),
-            "up": bps(circuit.most.up),
-        })
-    });
     Ok(json!({
         "rates": links,
         "down": down.queue,
         "up": up.queue,
         "shrunk": [down.shrunk, up.shrunk],
-        "circuits": circuits.collect::<Vec<_>>(),
+        "circuits": circuits(&whole),
     }))
 }

@@ -555,6 +555,7 @@ pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> 
     module.add_function(wrap_pyfunction!(format_quantity, module)?)?;
     module.add_function(wrap_pyfunction!(flow_hash, module)?)?;
     module.add_function(wrap_pyfunction!(student, module)?)?;
+    module.add_function(wrap_pyfunction!(isp::provider, module)?)?;
     module.add_function(wrap_pyfunction!(isp::subscribers, module)?)?;
     module.add_function(wrap_pyfunction!(plugins::check_plugin, module)?)?;
     let engine =

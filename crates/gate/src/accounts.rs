@@ -3,8 +3,9 @@
 //! An account belongs to a circuit's name and stays when the configuration is read again, because
 //! packets that wait then still have to be counted for it. Account 0 is that of unknown addresses.
 
+use crate::delays::Delays;
 use crate::rules::Count as Traffic;
-use forebay_core::Duration;
+use forebay_core::{Duration, Rate};
 use forebay_isp::Network;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -29,8 +30,14 @@ pub struct Account {
     pub dropped: u64,
     /// Packets marked congestion-experienced.
     pub marked: u64,
+    /// Sum of the times in the queue of those that left.
+    pub waited: Duration,
     /// Times in the queue.
     pub delays: Delays,
+    /// Round trips that ended with a packet of this direction.
+    pub rounds: Delays,
+    /// Their number.
+    pub echoed: u64,
 }
 
 impl Accounts {
@@ -64,7 +71,7 @@ impl Accounts {
     }
 
     /// The accounts of unknown addresses and of each circuit, in their order.
-    pub fn in_order(&self) -> impl Iterator<Item = &Account> {
+    pub fn in_order(&self) -> impl ExactSizeIterator<Item = &Account> {
         self.places.iter().map(|place| &self.all[*place as usize])
     }
 
@@ -74,66 +81,6 @@ impl Accounts {
             let Account { offered: more, sent: left, dropped: lost, .. } = account;
             [offered + more.packets, sent + left.packets, dropped + lost]
         })
-    }
-}
-
-/// Buckets for each doubling of the delay.
-const EACH: u32 = 4;
-/// The finest delay that is told apart, in nanoseconds.
-const FINEST: u64 = 16_000;
-/// Buckets up to 16 s; longer delays are in the last one.
-const BUCKETS: usize = 81;
-
-/// Delays in buckets, four for each doubling from 16 us to 16 s. A histogram with more digits for
-/// each of 10 000 circuits would take tens of megabytes.
-#[derive(Debug, Clone)]
-pub struct Delays {
-    counts: [u32; BUCKETS],
-    longest: Duration,
-}
-
-impl Default for Delays {
-    fn default() -> Self {
-        Delays { counts: [0; BUCKETS], longest: Duration::ZERO }
-    }
-}
-
-impl Delays {
-    /// Adds a delay.
-    #[inline]
-    pub fn add(&mut self, delay: Duration) {
-        let units = delay.as_nanos() / FINEST;
-        let bucket = match units.checked_ilog2() {
-            None => 0,
-            Some(doublings) => {
-                let quarter = ((units << 2) >> doublings) & 3;
-                (1 + EACH * doublings + quarter as u32) as usize
-            }
-        };
-        let count = &mut self.counts[bucket.min(BUCKETS - 1)];
-        *count = count.saturating_add(1);
-        self.longest = self.longest.max(delay);
-    }
-
-    /// The delay below which `share` of all are. It is too high by less than a quarter.
-    pub fn quantile(&self, share: f64) -> Duration {
-        let total: u64 = self.counts.iter().map(|count| u64::from(*count)).sum();
-        let rank = (share * total as f64).ceil().max(1.0) as u64;
-        let mut below = 0;
-        for (bucket, count) in self.counts.iter().enumerate() {
-            below += u64::from(*count);
-            if below >= rank {
-                let edge = match bucket as u32 {
-                    0 => FINEST,
-                    after => {
-                        let (doublings, quarter) = ((after - 1) / EACH, (after - 1) % EACH);
-                        ((FINEST * u64::from(EACH + quarter + 1)) << doublings) / u64::from(EACH)
-                    }
-                };
-                return Duration::from_nanos(edge).min(self.longest);
-            }
-        }
-        Duration::ZERO
     }
 }
 
@@ -149,6 +96,19 @@ pub struct CircuitStatus {
     pub down: WayStatus,
     /// From the subscriber.
     pub up: WayStatus,
+    /// Largest rates of its plan, down and up; none if only its node has one.
+    pub plan_bps: [Option<u64>; 2],
+}
+
+/// A node with its capacities.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NodeStatus {
+    /// Its name in the operator's file.
+    pub node: String,
+    /// The node above it; none below the link.
+    pub parent: Option<String>,
+    /// Capacities, down and up; none if it has no own one.
+    pub rate_bps: [Option<u64>; 2],
 }
 
 /// One direction of a circuit since the beginning.
@@ -162,7 +122,10 @@ pub struct WayStatus {
     pub marked: u64,
     /// Packets that wait.
     pub waiting: u64,
-    /// Median of the time in the queue; this and the others are too high by less than a quarter.
+    /// Sum of the times in the queue.
+    pub delay_sum_s: f64,
+    /// Median of the last times in the queue, about 16 000 to 32 000; this and the others are too
+    /// high by less than a quarter.
     pub p50_delay_ms: f64,
     /// 90th percentile.
     pub p90_delay_ms: f64,
@@ -170,6 +133,14 @@ pub struct WayStatus {
     pub p99_delay_ms: f64,
     /// Longest time in the queue, exactly.
     pub max_delay_ms: f64,
+    /// Round trips that were measured: from the gate in this direction to the end and back.
+    pub round_trips: u64,
+    /// Median of the last ones; none if there was none.
+    pub p50_rtt_ms: Option<f64>,
+    /// 90th percentile.
+    pub p90_rtt_ms: Option<f64>,
+    /// 99th percentile.
+    pub p99_rtt_ms: Option<f64>,
 }
 
 /// The circuits of a gate.
@@ -177,23 +148,70 @@ pub struct WayStatus {
 pub struct Circuits {
     /// Time since the gate began.
     pub uptime_s: f64,
+    /// Reloads so far.
+    pub reloads: u64,
+    /// Rates of the link, down and up.
+    pub link_bps: [u64; 2],
+    /// The nodes; a parent stands before those below it.
+    pub nodes: Vec<NodeStatus>,
+    /// Number of circuits, with unknown addresses.
+    #[serde(skip)]
+    pub of: usize,
     /// Unknown addresses, and then every circuit.
     pub circuits: Vec<CircuitStatus>,
 }
 
-impl From<&Account> for WayStatus {
-    fn from(account: &Account) -> Self {
-        let Account { offered, sent, dropped, marked, delays } = account;
-        let millis = |share| delays.quantile(share).as_millis_f64();
+impl NodeStatus {
+    /// The nodes of `network`.
+    pub fn all(network: &Network) -> Vec<Self> {
+        let nodes = &network.nodes;
+        let status = nodes.iter().map(|node| NodeStatus {
+            node: node.name.clone(),
+            parent: node.parent.map(|parent| nodes[parent].name.clone()),
+            rate_bps: [node.capacity.down, node.capacity.up].map(|rate| rate.map(Rate::bps)),
+        });
+        status.collect()
+    }
+}
+
+impl CircuitStatus {
+    /// The circuit of `network` at `place`, counted from 1, or unknown addresses, with its accounts.
+    pub fn of(network: &Network, place: usize, down: &Account, up: &Account) -> Self {
+        let circuit = place.checked_sub(1).and_then(|place| network.circuits.get(place));
+        let node = circuit.and_then(|circuit| circuit.parent);
+        let most = circuit.map(|circuit| circuit.most).unwrap_or_default();
+        CircuitStatus {
+            circuit: circuit.map(|circuit| circuit.id.clone()),
+            node: node.map(|node| network.nodes[node].name.clone()),
+            down: WayStatus::of(down, up),
+            up: WayStatus::of(up, down),
+            plan_bps: [most.down, most.up].map(|rate| rate.map(Rate::bps)),
+        }
+    }
+}
+
+impl WayStatus {
+    /// The state of a direction with the account `own`. Round trips that begin in it end with
+    /// packets of the direction `back`.
+    pub fn of(own: &Account, back: &Account) -> Self {
+        let Account { offered, sent, dropped, marked, waited, delays, .. } = own;
+        let millis = |delays: &Delays, share| delays.quantile(share).map(Duration::as_millis_f64);
+        let delay = |share| millis(delays, share).unwrap_or_default();
+        let round = |share| millis(&back.rounds, share);
         WayStatus {
             sent: *sent,
             dropped: *dropped,
             marked: *marked,
             waiting: offered.packets.saturating_sub(sent.packets + dropped),
-            p50_delay_ms: millis(0.5),
-            p90_delay_ms: millis(0.9),
-            p99_delay_ms: millis(0.99),
-            max_delay_ms: delays.longest.as_millis_f64(),
+            delay_sum_s: waited.as_secs_f64(),
+            p50_delay_ms: delay(0.5),
+            p90_delay_ms: delay(0.9),
+            p99_delay_ms: delay(0.99),
+            max_delay_ms: delays.longest().as_millis_f64(),
+            round_trips: back.echoed,
+            p50_rtt_ms: round(0.5),
+            p90_rtt_ms: round(0.9),
+            p99_rtt_ms: round(0.99),
         }
     }
 }
@@ -201,19 +219,6 @@ impl From<&Account> for WayStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles_are_a_quarter_too_high_at_most() {
-        for micros in [1, 15, 16, 17, 100, 5_000, 123_456, 15_000_000] {
-            let (mut delays, exact) = (Delays::default(), Duration::from_micros(micros));
-            (0..90).for_each(|_| delays.add(exact));
-            (0..10).for_each(|_| delays.add(Duration::from_nanos(100_000_000_000)));
-            let found = delays.quantile(0.9).as_nanos() as f64 / exact.as_nanos() as f64;
-            assert!(micros < 16 || (1.0..=1.25).contains(&found), "{micros}: {found}");
-            assert_eq!(delays.quantile(1.0).as_nanos(), 16_000 << 20);
-        }
-        assert_eq!(Delays::default().quantile(0.99), Duration::ZERO);
-    }
 
     #[test]
     fn accounts_stay_with_their_circuits() {

@@ -1,6 +1,7 @@
 //! A client of the server: its request as it arrives, and its answer as there is room for it.
 
 use crate::handover;
+use crate::page;
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
@@ -31,6 +32,10 @@ pub enum Request {
     Metrics,
     /// The metrics of each circuit.
     CircuitMetrics,
+    /// A file of the page.
+    Page(&'static page::File),
+    /// The numbers that the page shows.
+    PageData,
     /// Another line, or another HTTP request.
     Unknown(String),
 }
@@ -55,8 +60,8 @@ pub struct Client<S> {
     /// The protocol of the request.
     pub language: Language,
     question: Vec<u8>,
-    /// The rest of the answer. None while there is no answer.
-    answer: Option<Vec<u8>>,
+    /// The answer, and how much of it was sent. None while there is no answer.
+    answer: Option<(Vec<u8>, usize)>,
 }
 
 impl<S: Read + Write> Client<S> {
@@ -106,31 +111,44 @@ impl<S: Read + Write> Client<S> {
     /// The request in the first `end` bytes.
     fn request(&self, end: usize) -> Request {
         let question = String::from_utf8_lossy(&self.question[..end]);
-        match (self.language, question.trim()) {
-            (Language::Http, text) if text.starts_with("GET /metrics ") => Request::Metrics,
-            (Language::Http, text) if text.starts_with("GET /circuits ") => Request::CircuitMetrics,
-            (Language::Line, "circuits") => Request::Circuits,
-            (Language::Line, "status") => Request::Status,
-            (Language::Line, "reload") => Request::Reload,
-            (Language::Line, handover::QUESTION) => Request::HandOver,
-            (_, other) => Request::Unknown(other.to_owned()),
+        let text = question.trim();
+        if self.language == Language::Http {
+            let path = text.strip_prefix("GET ").and_then(|rest| rest.split(' ').next());
+            return match path {
+                Some("/metrics") => Request::Metrics,
+                Some("/circuits") => Request::CircuitMetrics,
+                Some("/data") => Request::PageData,
+                path => path
+                    .and_then(page::file)
+                    .map_or(Request::Unknown(text.to_owned()), Request::Page),
+            };
+        }
+        match text {
+            "circuits" => Request::Circuits,
+            "status" => Request::Status,
+            "reload" => Request::Reload,
+            handover::QUESTION => Request::HandOver,
+            other => Request::Unknown(other.to_owned()),
         }
     }
 
-    /// Sets its answer, which [`Client::write`] sends. A line gets its end.
+    /// Sets its answer, which [`Client::write`] sends. A line gets its end. For each megabyte the
+    /// client has a second more: thousands of circuits take several.
     pub fn answer(&mut self, mut answer: String) {
         if self.language == Language::Line {
             answer.push('\n');
         }
-        self.answer = Some(answer.into_bytes());
+        self.until += Duration::from_secs(answer.len() as u64 >> 20);
+        self.answer = Some((answer.into_bytes(), 0));
     }
 
     /// Sends as much of the answer as there is room for.
     pub fn write(&mut self) -> State {
-        let Some(answer) = &mut self.answer else { return State::Open };
-        match self.stream.write(answer) {
-            Ok(length) if length < answer.len() && length > 0 => {
-                answer.drain(..length);
+        let Some((answer, sent)) = &mut self.answer else { return State::Open };
+        let rest = &answer[*sent..];
+        match self.stream.write(rest) {
+            Ok(length) if length < rest.len() && length > 0 => {
+                *sent += length;
                 State::Open
             }
             Err(error) if is_later(&error) => State::Open,

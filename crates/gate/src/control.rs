@@ -6,6 +6,7 @@
 //! configuration may be on a disk that does not respond.
 
 use crate::config::Config;
+use crate::fresh::Fresh;
 use crate::gate::{Command, Handle, SILENT};
 use crate::listen::{Listeners, connect};
 use crate::plugins::Parts;
@@ -102,12 +103,12 @@ fn reload(
     file: &Path,
     parts: &Parts,
 ) -> Result<(), ConfigError> {
-    let config = system.load(file, parts, true)?;
-    let (sender, receiver) = channel();
-    gate.send(Command::Reload(Box::new(config), sender));
-    let ended = |_| Err(ConfigError::new("", SILENT));
     let place = |error| ConfigError::new("", format!("{}: {error}", file.display()));
-    receive(system, &receiver, Some(ANSWER)).unwrap_or_else(ended).map_err(place)
+    let fresh = Fresh::of(system.load(file, parts, true)?).map_err(place)?;
+    let (sender, receiver) = channel();
+    gate.send(Command::Reload(Box::new(fresh), sender));
+    let ended = |_| Err(ConfigError::new("", SILENT));
+    receive(system, &receiver, Some(ANSWER)).unwrap_or_else(ended).map(drop).map_err(place)
 }
 
 /// Sends one request to the gate at `socket`.
@@ -136,19 +137,22 @@ pub fn ask_within(system: &dyn System, socket: &Path, question: &str) -> io::Res
     answer(&converse(system, socket, question).map_err(at)?)
 }
 
-/// Sends `question` and reads the answer, all within twice [`PATIENCE`].
+/// Sends `question` and reads the answer, all within twice [`PATIENCE`] and a second for each megabyte.
 fn converse(system: &dyn System, socket: &Path, question: &str) -> io::Result<Vec<u8>> {
-    let until = system.now() + PATIENCE * 2;
-    let left = || match until.saturating_sub(system.now()) {
-        Duration::ZERO => Err(io::Error::from(io::ErrorKind::TimedOut)),
-        left => Ok(left),
+    let begun = system.now();
+    let left = |length: usize| {
+        let until = begun + PATIENCE * 2 + Duration::from_secs(length as u64 >> 20);
+        match until.saturating_sub(system.now()) {
+            Duration::ZERO => Err(io::Error::from(io::ErrorKind::TimedOut)),
+            left => Ok(left),
+        }
     };
     let mut stream = connect(system, socket, PATIENCE * 2)?;
     // The line fits into the socket's buffer.
     stream.write_all(format!("{question}\n").as_bytes())?;
     let (mut text, mut part) = (Vec::new(), [0; 1 << 14]);
     loop {
-        readable(system, &stream, left()?)?;
+        readable(system, &stream, left(text.len())?)?;
         match stream.read(&mut part)? {
             0 if text.is_empty() => return Err(io::ErrorKind::UnexpectedEof.into()),
             0 => return Ok(text),

@@ -2,7 +2,9 @@
 
 use crate::accounts::Accounts;
 use crate::config::{At, Config, Known, Other};
+use crate::echoes::Echoes;
 use crate::frame_box::{Fate, FrameBox};
+use crate::fresh::Spare;
 use crate::io::Pool;
 use crate::rules::Rules;
 use crate::status::{DirectionStatus, Drops, Traffic};
@@ -10,7 +12,7 @@ use forebay_core::tcp::Tcp;
 use forebay_core::{ConfigError, DropReason, Duration, Packet, PacketKind, Poll, Sink, Time};
 use forebay_isp::Direction as Way;
 use forebay_shaper::headers::{Frame, Layer, complete_checksum, set_tos, tcp_header};
-use forebay_shaper::{FlowHash, Recorder, Shaper};
+use forebay_shaper::{Built, FlowHash, Recorder, Shaper};
 use hdrhistogram::Histogram;
 use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
@@ -52,6 +54,8 @@ pub struct Direction {
     /// The subscribers that share the link.
     known: Option<Arc<Known>>,
     accounts: Accounts,
+    /// Timestamps of TCP that passed, which the other direction echoes.
+    echoes: Option<Echoes>,
     seed: u64,
     counts: Counts,
 }
@@ -203,6 +207,7 @@ impl Direction {
             dry_run,
             flows: FlowHash::new(config.seed),
             side,
+            echoes: known.is_some().then(Echoes::default),
             known,
             accounts,
             seed: config.seed,
@@ -232,32 +237,31 @@ impl Direction {
         Some(fault)
     }
 
-    /// Uses `config` from `now` on. Waiting packets stay.
-    ///
-    /// # Errors
-    /// The queue is wrong. Nothing has changed then.
-    pub fn change(&mut self, config: &Config, now: Time) -> Result<(), ConfigError> {
-        let (link, parts) = (config.direction(self.side), &config.parts);
-        let plan = config.plan(self.side)?;
-        let queued = plan.is_some();
+    /// Uses `config` from `now` on, with the queue `built` of it. Waiting packets stay. Returns what
+    /// is no longer needed.
+    pub fn change(&mut self, config: &Config, built: Option<Built>, now: Time) -> Spare {
+        let link = config.direction(self.side);
+        let disciplines = &config.parts.disciplines;
         self.handed = self.handed.max(now);
-        match (plan, &mut self.shaper) {
-            (Some(plan), Some(shaper)) => shaper.change(plan, self.handed)?,
-            (Some(plan), None) => {
-                self.shaper = Some(Shaper::new(plan, self.seed, &parts.disciplines)?);
+        self.leaving = built.is_none();
+        let spare = match (built, &mut self.shaper) {
+            (Some(built), Some(shaper)) => Some(shaper.exchange(built, self.handed)),
+            (Some(built), None) => {
+                self.shaper = Some(Shaper::with(built, self.seed, disciplines));
+                None
             }
-            (None, _) => {}
-        }
-        self.leaving = !queued;
+            (None, _) => None,
+        };
         self.known.clone_from(&config.known);
         if let Some(known) = &self.known {
             self.accounts.follow(&known.network);
+            self.echoes.get_or_insert_default();
         }
         self.delay = link.and_then(|link| link.delay);
         self.other = config.other;
         // A new rate may let the next packet go earlier.
         self.due = self.due.map(|due| due.min(self.handed));
-        Ok(())
+        spare
     }
 
     /// Records what the shaper does, if there is one. `recorder` gets its file.
@@ -281,9 +285,17 @@ impl Direction {
         self.shaper.as_mut()
     }
 
-    /// Takes the frame in `index`, which arrived at `now`.
+    /// Takes the frame in `index`, which arrived at `now`. `back` are the timestamps that passed in
+    /// the other direction.
     #[inline]
-    pub fn arrive(&mut self, index: u32, now: Time, pool: &mut Pool, rules: &mut Rules) {
+    pub fn arrive(
+        &mut self,
+        index: u32,
+        now: Time,
+        pool: &mut Pool,
+        rules: &mut Rules,
+        back: Option<&mut Echoes>,
+    ) {
         let frame = Frame::read(pool.frame(index), self.layer);
         let (mut packet, origin) = match &frame {
             Frame::Ip(view) => {
@@ -303,6 +315,20 @@ impl Direction {
                     };
                     *host = known.find(address);
                     account = self.accounts.place(*host);
+                    let header = tcp_header(pool.frame(index), view);
+                    if let Some(header) = header.filter(|header| header.timestamps.is_some()) {
+                        if let Some(echoes) = &mut self.echoes {
+                            echoes.passes(packet.flow, &header, now);
+                        }
+                        let ports = view.ports.map(|(source, destination)| (destination, source));
+                        let (from, to) = (view.destination, view.source);
+                        let flow = self.flows.of(from, to, view.protocol, ports);
+                        let round = back.and_then(|back| back.echoed(flow, &header, now));
+                        if let (Some(round), Some(account)) = (round, self.accounts.at(account)) {
+                            account.rounds.add(round);
+                            account.echoed += 1;
+                        }
+                    }
                 }
                 (packet, Origin { at: view.at, version: view.version, tos: view.tos, account })
             }
@@ -399,6 +425,7 @@ impl Direction {
                         self.origins[index as usize];
                     if let Some(account) = self.accounts.at(account) {
                         account.sent.add(len);
+                        account.waited += at.since(queued);
                         account.delays.add(at.since(queued));
                     }
                     if self.dry_run {
@@ -474,6 +501,11 @@ impl Direction {
             waiting: backlog.packets as u64,
             in_transit: (self.line.len() + self.out.len()) as u64,
         }
+    }
+
+    /// Timestamps of TCP that passed, if there are subscribers.
+    pub fn echoes(&mut self) -> Option<&mut Echoes> {
+        self.echoes.as_mut()
     }
 
     /// What each circuit's packets met: unknown addresses, and then the circuits in order.

@@ -1,9 +1,10 @@
 //! The gate's loop: reads frames, queues them and sends them, with one clock.
 
-use crate::accounts::{CircuitStatus, Circuits};
+use crate::accounts::{CircuitStatus, Circuits, NodeStatus};
 use crate::clock::Clock;
 use crate::config::{At, Config};
 use crate::direction::{Account, Direction, MOST_LAG};
+use crate::fresh::{Fresh, Used};
 use crate::io::{BATCH, Io, Pool, Side};
 use crate::neighbour::{Predecessor, Successor};
 use crate::notify;
@@ -11,13 +12,14 @@ use crate::rules::Rules;
 use crate::status::{DirectionStatus, RuleStatus, Status};
 use crate::system::System;
 use crate::text::say;
-use forebay_core::{ConfigError, Duration, Time, file};
+use forebay_core::{ConfigError, Duration, Rate, Time, file};
 use forebay_shaper::Recorder;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::hint::black_box;
 use std::io::{self, Write};
 use std::num::NonZero;
+use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,10 +40,10 @@ const MOST_RECORDED: u64 = 4_000_000_000;
 pub enum Command {
     /// The state so far.
     Status(Sender<Box<Status>>),
-    /// The state of each circuit so far.
-    Circuits(Sender<Box<Circuits>>),
-    /// To use another configuration.
-    Reload(Box<Config>, Sender<Result<(), ConfigError>>),
+    /// The state of some circuits so far, as in [`Gate::circuits`].
+    Circuits(Range<usize>, Sender<Box<Circuits>>),
+    /// To use another configuration. The answer has what is left over, for the asker to drop.
+    Reload(Box<Fresh>, Sender<Result<Used, ConfigError>>),
     /// To lend copies of its descriptors to a gate that will take over.
     Lend(Sender<io::Result<Vec<OwnedFd>>>),
     /// To leave arriving frames to the gate at the other end, and to end once nothing is held.
@@ -381,8 +383,12 @@ impl Gate {
         let held = self.is_held(side);
         self.io.receive(side, &mut self.pool, batch)?;
         self.doubts[side as usize] &= batch.is_empty();
-        let (direction, rules) =
-            (&mut self.directions[side as usize], &mut self.rules[side as usize]);
+        let rules = &mut self.rules[side as usize];
+        let [forward, reverse] = &mut self.directions;
+        let (direction, other) = match side {
+            Side::Inside => (forward, reverse),
+            Side::Outside => (reverse, forward),
+        };
         // The headers are in another processor's cache. Touching all of them first lets the loads
         // overlap.
         for index in batch.iter() {
@@ -395,7 +401,7 @@ impl Gate {
             if !held {
                 direction.advance(at, now, &mut self.pool);
             }
-            direction.arrive(*index, at, &mut self.pool, rules);
+            direction.arrive(*index, at, &mut self.pool, rules, other.echoes());
         }
         Ok(!batch.is_empty())
     }
@@ -470,7 +476,9 @@ impl Gate {
         match command {
             // The thread that asked may have ended.
             Command::Status(answer) => drop(answer.send(Box::new(self.status(now)))),
-            Command::Circuits(answer) => drop(answer.send(Box::new(self.circuits(now)))),
+            Command::Circuits(range, answer) => {
+                drop(answer.send(Box::new(self.circuits(now, range))));
+            }
             Command::Reload(config, answer) => drop(answer.send(self.reload(*config, now))),
             Command::Lend(answer) => {
                 let copy = |fd: BorrowedFd<'_>| fd.try_clone_to_owned();
@@ -493,7 +501,8 @@ impl Gate {
         None
     }
 
-    fn reload(&mut self, config: Config, now: Time) -> Result<(), ConfigError> {
+    fn reload(&mut self, fresh: Fresh, now: Time) -> Result<Used, ConfigError> {
+        let Fresh { config, queues: [forward, reverse] } = fresh;
         let fixed = |path: &str, same: bool| {
             forebay_core::config::require(same, path, || {
                 "cannot change while the gate runs; stop it and start it again".into()
@@ -510,18 +519,15 @@ impl Gate {
             Ok((link.middlebox, link.reverse.and_then(|link| link.middlebox)))
         };
         fixed("link.box", boxes(&config)? == boxes(&self.config)?)?;
-        // Reading the configuration has built the queues once, so none of this fails halfway.
-        for direction in &mut self.directions {
-            direction.change(&config, now)?;
-        }
+        let [inside, outside] = &mut self.directions;
+        let spare = [inside.change(&config, forward, now), outside.change(&config, reverse, now)];
         for rules in &mut self.rules {
             let mut new = Rules::new(&config);
             new.inherit(rules);
             *rules = new;
         }
-        self.config = config;
         self.reloads += 1;
-        Ok(())
+        Ok(Box::new((std::mem::replace(&mut self.config, config), spare)))
     }
 
     /// The state of the gate at `now`.
@@ -557,30 +563,35 @@ impl Gate {
         self.directions[side as usize].accounts().totals()
     }
 
-    /// The state of each circuit at `now`; none without subscribers.
-    pub fn circuits(&self, now: Time) -> Circuits {
-        let uptime_s = now.as_secs_f64();
-        let Some(known) = &self.config.known else {
-            return Circuits { uptime_s, circuits: Vec::new() };
+    /// The state at `now` of the circuits in `range`, which begins with unknown addresses; none
+    /// without subscribers. The nodes come with the first ones.
+    pub fn circuits(&self, now: Time, range: Range<usize>) -> Circuits {
+        let link = |side| self.config.direction(side).and_then(|link| link.rate);
+        let mut found = Circuits {
+            uptime_s: now.as_secs_f64(),
+            reloads: self.reloads,
+            link_bps: At::BOTH.map(|side| link(side).map_or(0, Rate::bps)),
+            nodes: Vec::new(),
+            of: 0,
+            circuits: Vec::new(),
         };
+        let Some(known) = &self.config.known else { return found };
         let [mut up, mut down] = [&self.directions[0], &self.directions[1]];
         if known.direction(At::Inside) == forebay_isp::Direction::Down {
             std::mem::swap(&mut up, &mut down);
+        } else {
+            found.link_bps.reverse();
         }
-        let network = &known.network;
-        let names = network.circuits.iter().map(|circuit| {
-            let node = circuit.parent.map(|node| network.nodes[node].name.clone());
-            (Some(circuit.id.clone()), node)
-        });
+        if range.start == 0 {
+            found.nodes = NodeStatus::all(&known.network);
+        }
         let ways = down.accounts().in_order().zip(up.accounts().in_order());
-        let all = std::iter::once((None, None)).chain(names).zip(ways);
-        let circuits = all.map(|((circuit, node), (down, up))| CircuitStatus {
-            circuit,
-            node,
-            down: down.into(),
-            up: up.into(),
-        });
-        Circuits { uptime_s, circuits: circuits.collect() }
+        found.of = ways.len();
+        let circuits = ways.enumerate().skip(range.start).take(range.len());
+        found.circuits = circuits
+            .map(|(place, (down, up))| CircuitStatus::of(&known.network, place, down, up))
+            .collect();
+        found
     }
 
     /// The state of the direction of packets that arrive on `side`.

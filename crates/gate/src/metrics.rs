@@ -1,17 +1,22 @@
 //! Text for Prometheus (exposition format 0.0.4).
 
-use crate::accounts::{Circuits, WayStatus};
+use crate::accounts::{CircuitStatus, Circuits, WayStatus};
 use crate::status::{DirectionStatus, Status};
 use crate::text::name;
 use std::fmt::Write as _;
 
-/// The answer to an HTTP request, with this `code` and `body`.
-pub fn answer(code: &str, body: &str) -> String {
-    let kind = "text/plain; version=0.0.4; charset=utf-8";
+/// The media type of metrics and of messages.
+pub const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The answer to an HTTP request, with this `code`, media type `kind` and `body`. A page that it
+/// shows may load and ask for things here only.
+pub fn answer(code: &str, kind: &str, body: &str) -> String {
     let length = body.len();
     format!(
         "HTTP/1.1 {code}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\
-         Connection: close\r\n\r\n{body}"
+         Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; \
+         connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n\
+         X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n{body}"
     )
 }
 
@@ -40,10 +45,10 @@ pub fn text(status: &Status) -> String {
             (format!("direction=\"{way}\",reason=\"{reason}\""), *count as f64)
         })
     });
-    let rules = status.rules.iter().map(|rule| {
-        let name = name(&rule.name).replace('\\', "\\\\").replace('"', "\\\"");
-        (format!("rule=\"{name}\""), rule.packets as f64)
-    });
+    let rules = status
+        .rules
+        .iter()
+        .map(|rule| (format!("rule=\"{}\"", quoted(Some(&rule.name))), rule.packets as f64));
     let missed = [("inside", &status.inside), ("outside", &status.outside)];
     let missed = missed.into_iter().flat_map(|(side, missed)| {
         [
@@ -82,37 +87,85 @@ pub fn text(status: &Status) -> String {
     written(metrics)
 }
 
+/// The ways of a circuit, as [`WayStatus`] and rates have them in their order.
+const WAYS: [&str; 2] = ["down", "up"];
+
+fn quoted(text: Option<&str>) -> String {
+    name(text.unwrap_or_default()).replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// A sample for each circuit and way that has a value.
+fn samples(
+    found: &Circuits,
+    value: impl Fn(&CircuitStatus, usize) -> Option<f64>,
+) -> Vec<(String, f64)> {
+    let mut all = Vec::new();
+    for status in &found.circuits {
+        let (circuit, node) = (quoted(status.circuit.as_deref()), quoted(status.node.as_deref()));
+        for (place, way) in WAYS.iter().enumerate() {
+            if let Some(value) = value(status, place) {
+                let labels = format!("circuit=\"{circuit}\",node=\"{node}\",direction=\"{way}\"");
+                all.push((labels, value));
+            }
+        }
+    }
+    all
+}
+
 /// The metrics of each circuit. Circuits have their numbers; nothing here is a name or an address of
 /// a person.
 pub fn circuits(found: &Circuits) -> String {
-    let quoted = |text: &Option<String>| {
-        name(text.as_deref().unwrap_or_default()).replace('\\', "\\\\").replace('"', "\\\"")
+    let known = |value: fn(&WayStatus) -> Option<f64>| {
+        samples(found, |status, way| value([&status.down, &status.up][way]))
     };
     let each = |value: fn(&WayStatus) -> f64| {
-        let of = |status: &crate::accounts::CircuitStatus| {
-            let (circuit, node) = (quoted(&status.circuit), quoted(&status.node));
-            [("down", &status.down), ("up", &status.up)].map(|(way, state)| {
-                let labels = format!("circuit=\"{circuit}\",node=\"{node}\",direction=\"{way}\"");
-                (labels, value(state))
-            })
-        };
-        found.circuits.iter().flat_map(of).collect::<Vec<_>>()
+        samples(found, |status, way| Some(value([&status.down, &status.up][way])))
     };
+    let plans = samples(found, |status, way| status.plan_bps[way].map(|rate| rate as f64));
+    let nodes = found.nodes.iter().flat_map(|status| {
+        let (node, parent) = (quoted(Some(&status.node)), quoted(status.parent.as_deref()));
+        WAYS.into_iter().zip(status.rate_bps).filter_map(move |(way, rate)| {
+            let labels = format!("node=\"{node}\",parent=\"{parent}\",direction=\"{way}\"");
+            Some((labels, rate? as f64))
+        })
+    });
     written([
+        ("node_rate_bits", "Capacity of a node, in bit/s", nodes.collect()),
+        ("circuit_rate_bits", "Largest rate of a circuit's plan, in bit/s", plans),
         ("circuit_sent_bytes_total", "Bytes of IP packets", each(|way| way.sent.bytes as f64)),
         ("circuit_sent_packets_total", "Packets that left", each(|way| way.sent.packets as f64)),
         ("circuit_dropped_packets_total", "Packets dropped", each(|way| way.dropped as f64)),
         ("circuit_marked_packets_total", "Packets marked", each(|way| way.marked as f64)),
         ("circuit_backlog_packets", "Packets that wait", each(|way| way.waiting as f64)),
         (
+            "circuit_delay_seconds_total",
+            "Sum of the times in the queue",
+            each(|way| way.delay_sum_s),
+        ),
+        (
             "circuit_p50_delay_seconds",
-            "Median of the time in the queue since the start",
+            "Median of the last times in the queue",
             each(|way| way.p50_delay_ms / 1e3),
         ),
         (
             "circuit_p99_delay_seconds",
-            "99th percentile of the time in the queue since the start",
+            "99th percentile of the last times in the queue",
             each(|way| way.p99_delay_ms / 1e3),
+        ),
+        (
+            "circuit_round_trips_total",
+            "Round trips from the gate in this direction and back that were measured",
+            each(|way| way.round_trips as f64),
+        ),
+        (
+            "circuit_p50_rtt_seconds",
+            "Median of the last round trips",
+            known(|way| way.p50_rtt_ms.map(|rtt| rtt / 1e3)),
+        ),
+        (
+            "circuit_p99_rtt_seconds",
+            "99th percentile of the last round trips",
+            known(|way| way.p99_rtt_ms.map(|rtt| rtt / 1e3)),
         ),
     ])
 }

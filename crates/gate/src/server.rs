@@ -13,6 +13,7 @@ use crate::gate::{Command, Handle, SILENT};
 use crate::handover;
 use crate::listen::Listeners;
 use crate::metrics;
+use crate::page;
 use crate::status::Status;
 use crate::system::{System, receive, watch};
 use forebay_core::ConfigError;
@@ -72,11 +73,40 @@ pub fn status(system: &dyn System, gate: &Handle) -> Option<Box<Status>> {
     receive(system, &receiver, Some(ANSWER)).ok()
 }
 
+/// The answer to an HTTP request with `body`; None if the gate is ending.
+fn answer(kind: &str, body: Option<String>) -> String {
+    match body {
+        Some(body) => metrics::answer("200 OK", kind, &body),
+        None => metrics::answer("503 Service Unavailable", metrics::PLAIN, &format!("{SILENT}\n")),
+    }
+}
+
+/// Circuits that the loop tells of in one turn, so that packets do not wait for long.
+const PART: usize = 250;
+
 /// The state of each circuit. None if the gate is ending.
 pub fn circuits(system: &dyn System, gate: &Handle) -> Option<Box<Circuits>> {
-    let (sender, receiver) = channel();
-    gate.send(Command::Circuits(sender));
-    receive(system, &receiver, Some(ANSWER)).ok()
+    loop {
+        let (sender, receiver) = channel();
+        let ask = |first: usize| gate.send(Command::Circuits(first..first + PART, sender.clone()));
+        ask(0);
+        let mut whole = receive(system, &receiver, Some(ANSWER)).ok()?;
+        // All at once: on a busy machine, each question and answer would wait for two threads.
+        let rest: Vec<_> = (PART..whole.of).step_by(PART).collect();
+        for first in &rest {
+            ask(*first);
+        }
+        for _ in rest {
+            let mut part = receive(system, &receiver, Some(ANSWER)).ok()?;
+            if part.reloads == whole.reloads {
+                whole.circuits.append(&mut part.circuits);
+            }
+        }
+        // After a reload, places may be those of other circuits.
+        if whole.circuits.len() == whole.of {
+            return Some(whole);
+        }
+    }
 }
 
 /// An answer to the client with this number.
@@ -255,17 +285,23 @@ impl Running {
             let client = &self.clients[place];
             let (system, gate) = (&*self.server.system, &self.server.gate);
             let answer = match (request, client.language) {
-                (Request::Metrics, _) => match ask(known, system, gate) {
-                    Some(status) => metrics::answer("200 OK", &metrics::text(status)),
-                    None => metrics::answer("503 Service Unavailable", &format!("{SILENT}\n")),
-                },
-                (Request::CircuitMetrics, _) => match circuits(system, gate) {
-                    Some(found) => metrics::answer("200 OK", &metrics::circuits(&found)),
-                    None => metrics::answer("503 Service Unavailable", &format!("{SILENT}\n")),
-                },
-                (Request::Unknown(_), Language::Http) => {
-                    metrics::answer("404 Not Found", "ask for /metrics or /circuits\n")
+                (Request::Metrics, _) => {
+                    answer(metrics::PLAIN, ask(known, system, gate).map(metrics::text))
                 }
+                (Request::CircuitMetrics, _) => {
+                    let found = circuits(system, gate);
+                    answer(metrics::PLAIN, found.map(|found| metrics::circuits(&found)))
+                }
+                (Request::PageData, _) => {
+                    let found = circuits(system, gate);
+                    answer("application/json", found.map(|found| page::data(&found)))
+                }
+                (Request::Page(file), _) => metrics::answer("200 OK", file.kind, file.text),
+                (Request::Unknown(_), Language::Http) => metrics::answer(
+                    "404 Not Found",
+                    metrics::PLAIN,
+                    "ask for /metrics, /circuits or /\n",
+                ),
                 (Request::Circuits, _) => match circuits(system, gate) {
                     Some(found) => json!(found).to_string(),
                     None => refusal(SILENT),

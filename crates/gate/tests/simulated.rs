@@ -11,6 +11,7 @@ use etherparse::{PacketBuilder, TcpHeader};
 use forebay_core::{Duration, Rng, Time};
 use forebay_gate::config::Config;
 use forebay_gate::direction::Account;
+use forebay_gate::fresh::Fresh;
 use forebay_gate::gate::{Command, End, Gate, Handle, Turn};
 use forebay_gate::io::{BATCH, Io, Missed, Pool, Side};
 use forebay_gate::neighbour::{Predecessor, Successor};
@@ -280,7 +281,7 @@ impl World {
         let inside = config.io.inside.name().to_owned();
         let running = self.gates.back().unwrap();
         let (sender, receiver) = channel();
-        running.handle.send(Command::Reload(Box::new(config), sender));
+        running.handle.send(Command::Reload(Box::new(Fresh::of(config).unwrap()), sender));
         self.turn();
         if let Ok(result) = receiver.try_recv() {
             assert_eq!(result.is_ok(), inside == "a");

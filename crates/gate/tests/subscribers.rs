@@ -7,10 +7,11 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "a longer run is asked for by the environment")]
 
-use etherparse::PacketBuilder;
+use etherparse::{PacketBuilder, TcpHeader, TcpOptionElement};
 use forebay_core::{Duration, Time};
 use forebay_gate::accounts::Circuits;
 use forebay_gate::config::Config;
+use forebay_gate::fresh::{Fresh, Used};
 use forebay_gate::gate::{Command, Gate, Handle};
 use forebay_gate::io::{BATCH, Io, Missed, Pool, Side};
 use forebay_gate::plugins::Parts;
@@ -33,6 +34,8 @@ const BUFFERS: u32 = 1 << 16;
 #[derive(Default)]
 struct Wire {
     coming: VecDeque<Vec<u8>>,
+    /// Frames that come in from inside.
+    answers: VecDeque<Vec<u8>>,
     left: u64,
     given: u64,
     no_buffer: u64,
@@ -47,8 +50,12 @@ impl Io for Memory {
 
     fn receive(&mut self, side: Side, pool: &mut Pool, out: &mut Vec<u32>) -> io::Result<()> {
         let wire = &mut *self.0.lock().unwrap();
-        for _ in 0..if side == Side::Outside { BATCH } else { 0 } {
-            let Some(frame) = wire.coming.pop_front() else { break };
+        for _ in 0..BATCH {
+            let coming = match side {
+                Side::Outside => &mut wire.coming,
+                Side::Inside => &mut wire.answers,
+            };
+            let Some(frame) = coming.pop_front() else { break };
             let Some(index) = pool.take() else {
                 wire.no_buffer += 1;
                 continue;
@@ -56,7 +63,7 @@ impl Io for Memory {
             pool.buffer(index)[..frame.len()].copy_from_slice(&frame);
             pool.set_extent(index, 0, frame.len());
             out.push(index);
-            wire.given += 1;
+            wire.given += u64::from(side == Side::Outside);
         }
         Ok(())
     }
@@ -158,6 +165,22 @@ fn frame(circuit: usize, six: bool) -> Vec<u8> {
     out
 }
 
+/// A segment of TCP between a server and `circuit`, with `data` bytes and a timestamp.
+fn segment(circuit: usize, down: bool, data: usize, stamp: (u32, u32)) -> Vec<u8> {
+    let [_, _, b, c] = (circuit as u32).to_be_bytes();
+    let (mut from, mut to) = (([9, 9, 9, 9], 443), ([100, 64, b, c], 5_000));
+    if !down {
+        std::mem::swap(&mut from, &mut to);
+    }
+    let mut header = TcpHeader::new(from.1, to.1, 1, 512);
+    header.ack = true;
+    header.set_options(&[TcpOptionElement::Timestamp(stamp.0, stamp.1)]).unwrap();
+    let mut out = Vec::new();
+    let builder = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(from.0, to.0, 64);
+    builder.tcp_header(header).write(&mut out, &vec![0; data]).unwrap();
+    out
+}
+
 struct Running {
     gate: Gate,
     handle: Handle,
@@ -189,15 +212,20 @@ impl Running {
     }
 
     fn reload(&mut self, config: Config) {
+        drop(self.exchange(Fresh::of(config).unwrap()));
+    }
+
+    /// The part of a reload that the loop does.
+    fn exchange(&mut self, fresh: Fresh) -> Used {
         let (sender, receiver) = channel();
-        self.handle.send(Command::Reload(Box::new(config), sender));
+        self.handle.send(Command::Reload(Box::new(fresh), sender));
         let (now, batch) = (self.now, &mut self.batch);
         self.gate.turn(now, Duration::ZERO, [true; 2], batch).unwrap();
-        receiver.recv().unwrap().unwrap();
+        receiver.recv().unwrap().unwrap()
     }
 
     fn circuits(&self) -> Circuits {
-        self.gate.circuits(self.now)
+        self.gate.circuits(self.now, 0..usize::MAX)
     }
 
     /// Checks that every packet is in one place, by the gate's and by the circuits' counts.
@@ -306,6 +334,25 @@ fn unknown_addresses_have_a_circuit_of_their_own() {
 }
 
 #[test]
+fn round_trips_are_those_of_the_echoes() {
+    let network = Network::new("rounds", 3, 3, 100, "{ kind = \"fifo\" }");
+    let mut running = Running::new(network.config(|_| 8));
+    for tick in 0..1_000 {
+        // The server sends after 3 ms, and the subscriber answers after 20 ms more.
+        running.offer([segment(1, true, 900, (tick, tick))].into_iter(), Duration::from_millis(3));
+        running.wire.lock().unwrap().answers.push_back(segment(1, false, 100, (tick + 1, tick)));
+        running.offer(std::iter::empty(), Duration::from_millis(20));
+    }
+    let found = &running.circuits().circuits[2];
+    let [down, up] = [&found.down, &found.up];
+    assert_eq!((down.round_trips, up.round_trips), (1_000, 999));
+    let [near, far] = [down, up].map(|way| way.p50_rtt_ms.unwrap());
+    assert!((20.0..25.0).contains(&near) && (3.0..3.75).contains(&far), "{near} {far}");
+    assert_eq!(running.circuits().circuits[1].down.p99_rtt_ms, None);
+    assert_eq!(found.plan_bps, [Some(8_000_000); 2]);
+}
+
+#[test]
 fn every_packet_is_accounted_for_over_a_thousand_reloads() {
     let count = 50;
     let network =
@@ -384,22 +431,44 @@ fn what_a_packet_costs() {
             }
             spans.sort_by(f64::total_cmp);
             let used = resident() - before;
+            let mut looks: Vec<_> = (0..circuits)
+                .step_by(250)
+                .map(|first| {
+                    let begun = Instant::now();
+                    std::hint::black_box(running.gate.circuits(running.now, first..first + 250));
+                    begun.elapsed().as_secs_f64()
+                })
+                .collect();
+            looks.sort_by(f64::total_cmp);
             let begun = Instant::now();
             running.reload(network.config(|_| 800));
             let whole = begun.elapsed().as_secs_f64();
-            let read = network.config(|_| 700);
-            let begun = Instant::now();
-            running.reload(read);
+            // Another shape, and then the same one.
+            let [shape, same] = [1, 0].map(|more| {
+                let circuits = circuits + more;
+                let other = Network { circuits, folder: network.folder.clone(), ..network };
+                let fresh = Fresh::of(other.config(|_| 700)).unwrap();
+                std::mem::forget(other);
+                if more == 0 {
+                    running.exchange(Fresh::of(network.config(|_| 600)).unwrap());
+                }
+                let begun = Instant::now();
+                running.exchange(fresh);
+                begun.elapsed().as_secs_f64()
+            });
             println!(
                 "{leaf}, {circuits} circuits: {:.0} ns a packet (quartiles {:.0} and {:.0}); {:.1} kB a \
-                 circuit when built, {:.1} kB in use; a reload took {:.0} ms, of which the loop {:.0}",
+                 circuit when built, {:.1} kB in use; a reload took {:.0} ms; the loop {:.1}, with \
+                 another shape {:.1}; a look at 250 circuits {:.2} ms",
                 spans[rounds / 2],
                 spans[rounds / 4],
                 spans[rounds * 3 / 4],
                 built / 1e3 / circuits as f64,
                 used / 1e3 / circuits as f64,
                 whole * 1e3,
-                begun.elapsed().as_secs_f64() * 1e3,
+                same * 1e3,
+                shape * 1e3,
+                looks[looks.len() / 2] * 1e3,
             );
             running.check();
         }

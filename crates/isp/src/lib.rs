@@ -8,6 +8,7 @@
 mod circuit;
 mod devices;
 mod network;
+mod once;
 mod prefixes;
 mod tree;
 

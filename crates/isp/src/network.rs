@@ -1,6 +1,7 @@
 //! `network.json`: a tree of sites with their capacities.
 
 use crate::circuit::{Both, Circuit, MOST, mbps};
+use crate::once::Once;
 use forebay_core::{ConfigError, Rate};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
@@ -56,8 +57,12 @@ impl Network {
     /// It is no JSON object of nodes, or a node is wrong. The message names the file and the node.
     pub fn read(text: &str, file: &str) -> Result<Network, ConfigError> {
         let fault = |message: String| ConfigError::new(file, message);
-        let document: Value = serde_json::from_str(text)
-            .map_err(|error| fault(format!("is not JSON, at line {}: {error}", error.line())))?;
+        let Once(document) = serde_json::from_str(text).map_err(|error| {
+            fault(match error.is_data() {
+                true => error.to_string(),
+                false => format!("is not JSON: {error}"),
+            })
+        })?;
         let Value::Object(nodes) = document else {
             return Err(fault("expected an object of nodes by name".into()));
         };
@@ -145,6 +150,14 @@ impl Network {
     }
 }
 
+/// A number, which may be written as a text.
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        other => other.as_f64(),
+    }
+}
+
 fn read_node(
     name: &str,
     fields: &Map<String, Value>,
@@ -154,9 +167,7 @@ fn read_node(
         match fields.get(field) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
-            Some(Value::Number(number)) => number.as_f64().map(mbps).transpose(),
-            Some(Value::String(text)) => text.trim().parse().ok().map(mbps).transpose(),
-            Some(_) => Err("is not a number".to_owned()),
+            Some(value) => number(value).map_or(Err(String::new()), mbps).map(Some),
         }
         .map_err(|_| {
             let got = &fields[field];
@@ -165,7 +176,7 @@ fn read_node(
     };
     let degrees = |field, most: f64| match fields.get(field) {
         None | Some(Value::Null) => Ok(None),
-        Some(value) => match value.as_f64().filter(|degrees| degrees.abs() <= most) {
+        Some(value) => match number(value).filter(|degrees| degrees.abs() <= most) {
             Some(degrees) => Ok(Some(degrees)),
             None => Err(ConfigError::new(
                 field,
@@ -223,7 +234,15 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (text, expected) in [
             ("[]", "n.json: expected an object of nodes"),
-            ("{", "n.json: is not JSON, at line 1: "),
+            ("{", "n.json: is not JSON: EOF while parsing an object at line 1"),
+            (
+                r#"{ "A": { "children": { "B": {}, "B": {} } } }"#,
+                "n.json: \"B\" occurs twice in one object; rename one at line 1",
+            ),
+            (
+                r#"{ "A": { "uploadBandwidthMbps": "fast" } }"#,
+                "n.json: A.uploadBandwidthMbps: expected Mbit/s above 0, got \"fast\"",
+            ),
             (r#"{ "A": 3 }"#, "n.json: A: expected an object with"),
             (r#"{ "A": { "children": [] } }"#, "n.json: A.children: expected an object"),
             (

@@ -41,7 +41,7 @@ pub mod schema;
 mod shaper;
 
 pub use flow::{FlowHash, host_number};
-pub use plan::Plan;
+pub use plan::{Built, Plan};
 pub use record::{Operation, Recorder, Recording, Storage};
 pub use replay::{Replay, replay};
 pub use shaper::Shaper;

@@ -5,6 +5,7 @@ use forebay_core::{Capacity, ConfigError, Discipline, Port, Rate, Setting};
 use forebay_disciplines::Disciplines;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::fmt;
 
 /// The link and the discipline of a shaper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +21,19 @@ pub struct Plan {
     pub queue: Value,
 }
 
+/// A plan and its discipline, which may have been built in another thread: that of ten thousand
+/// circuits takes tenths of a second.
+pub struct Built {
+    pub(crate) plan: Plan,
+    pub(crate) discipline: Box<dyn Discipline>,
+}
+
+impl fmt::Debug for Built {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Built").field("plan", &self.plan).finish_non_exhaustive()
+    }
+}
+
 impl Plan {
     /// The plan with these fields, in their order.
     pub fn new(rate: Rate, overhead: u32, mtu: u32, queue: Value) -> Self {
@@ -31,19 +45,15 @@ impl Plan {
         Setting::new(self.rate, self.overhead, self.mtu)
     }
 
-    /// An empty port that follows the plan.
-    pub(crate) fn port(&self, disciplines: &Disciplines) -> Result<Port, ConfigError> {
-        self.discipline(disciplines).map(|discipline| self.around(discipline))
-    }
-
-    /// The plan's discipline.
-    pub(crate) fn discipline(
-        &self,
-        disciplines: &Disciplines,
-    ) -> Result<Box<dyn Discipline>, ConfigError> {
+    /// Builds the plan's discipline, one of `disciplines`.
+    ///
+    /// # Errors
+    /// A rate of zero, or an error in the queue, with its path.
+    pub fn build(self, disciplines: &Disciplines) -> Result<Built, ConfigError> {
         require(self.rate.bps() > 0, "rate", || "must be greater than 0".into())?;
         let discipline = disciplines.build(&self.queue, &self.setting());
-        discipline.map_err(|error| error.within("queue"))
+        let discipline = discipline.map_err(|error| error.within("queue"))?;
+        Ok(Built { plan: self, discipline })
     }
 
     /// A port with `discipline`, which is the plan's.

@@ -1,13 +1,13 @@
 //! A port whose discipline can be replaced while packets wait in it.
 
-use crate::plan::Plan;
+use crate::plan::{Built, Plan};
 use crate::record::{Operation, Recorder};
-use forebay_core::config::require;
 use forebay_core::tcp::Tcp;
 use forebay_core::{
     Backlog, ConfigError, Context, DropReason, Packet, Poll, Port, Rng, Sink, Time, Verdict,
 };
 use forebay_disciplines::Disciplines;
+use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
@@ -45,10 +45,16 @@ impl Shaper {
     /// # Errors
     /// A rate of zero, or an error in the queue, with its path.
     pub fn new(plan: Plan, seed: u64, disciplines: &Arc<Disciplines>) -> Result<Self, ConfigError> {
-        let ports = VecDeque::from([plan.port(disciplines)?]);
+        Ok(Shaper::with(plan.build(disciplines)?, seed, disciplines))
+    }
+
+    /// As [`Shaper::new`], with a discipline that was built before.
+    pub fn with(built: Built, seed: u64, disciplines: &Arc<Disciplines>) -> Self {
+        let Built { plan, discipline } = built;
+        let ports = VecDeque::from([plan.around(discipline)]);
         let rng = Rng::named(seed, "shaper");
         let disciplines = Arc::clone(disciplines);
-        Ok(Shaper { ports, plan, disciplines, rng, free_at: Time::ZERO, recorder: None })
+        Shaper { ports, plan, disciplines, rng, free_at: Time::ZERO, recorder: None }
     }
 
     /// Records everything from now on. Call it before the first packet.
@@ -66,27 +72,34 @@ impl Shaper {
     /// # Errors
     /// As [`Shaper::new`]. Nothing has changed then.
     pub fn change(&mut self, plan: Plan, now: Time) -> Result<(), ConfigError> {
-        if plan == self.plan {
-            return Ok(());
+        drop(self.exchange(plan.build(&self.disciplines)?, now));
+        Ok(())
+    }
+
+    /// As [`Shaper::change`], with a discipline that was built before. Returns what is no longer
+    /// needed: to drop it may take as long as to build it.
+    pub fn exchange(&mut self, built: Built, now: Time) -> Box<dyn Any + Send> {
+        let Built { plan, mut discipline } = built;
+        let only_rate = (plan.overhead, plan.mtu) == (self.plan.overhead, self.plan.mtu)
+            && plan.queue == self.plan.queue;
+        if only_rate && plan.rate == self.plan.rate {
+            return Box::new((plan, discipline));
         }
-        let only_rate = Plan { rate: self.plan.rate, ..plan.clone() } == self.plan;
-        if only_rate {
-            require(plan.rate.bps() > 0, "rate", || "must be greater than 0".into())?;
+        let port = self.ports.back_mut().expect("there is always a port");
+        let stays = only_rate || plan.keeps(&self.plan) && port.retune(now, &mut *discipline);
+        let spare = if stays {
+            Some(discipline)
         } else {
-            let mut discipline = plan.discipline(&self.disciplines)?;
-            let port = self.ports.back_mut().expect("there is always a port");
-            if !(plan.keeps(&self.plan) && port.retune(now, &mut *discipline)) {
-                self.ports.push_back(plan.around(discipline));
-            }
-        }
+            self.ports.push_back(plan.around(discipline));
+            None
+        };
         for port in &mut self.ports {
             port.set_rate(now, plan.rate);
         }
         if let Some(recorder) = &mut self.recorder {
             recorder.write(now, &Operation::Change(plan.clone()));
         }
-        self.plan = plan;
-        Ok(())
+        Box::new((std::mem::replace(&mut self.plan, plan), spare))
     }
 
     /// Passes an arriving packet to the discipline. Times must not decrease from call to call.

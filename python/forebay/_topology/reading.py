@@ -30,11 +30,12 @@ def _read(path: Path, notes: Notes, devices: str | Path | None) -> Network:
     if path.suffix.lower() in (".graphml", ".xml"):
         network = zoo.from_graphml(path, notes)
     elif path.suffix.lower() == ".json":
-        document = _json(path)
+        text = _disk.read_text(path)
+        document = _json(text, path)
         if "nodes" in document and ("links" in document or "edges" in document):
             network = zoo.from_node_link(document, path, notes)
         else:
-            return libreqos.read(document, path, notes, devices)
+            return libreqos.read(text, path, notes, None if devices is None else Path(devices))
     else:
         raise ScenarioError(
             f"{path}: expected a file that ends in .graphml (the Internet Topology Zoo's form) or "
@@ -51,7 +52,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 """Half of a character of UTF-16, which may lack the other half."""
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _json(text: str, path: Path) -> dict[str, Any]:
     """A JSON object in which no key occurs twice."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -61,7 +62,6 @@ def _json(path: Path) -> dict[str, Any]:
             raise ScenarioError(f'{path}: "{twice}" occurs twice in one object; rename one')
         return table
 
-    text = _disk.read_text(path)
     try:
         document = json.loads(text, object_pairs_hook=once)
         if _SURROGATE.search(text):

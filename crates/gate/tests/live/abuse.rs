@@ -4,7 +4,7 @@
 //! Here it takes a few seconds. `make abuse` runs it longer, with `FOREBAY_ABUSE_SECONDS`, and
 //! prints the table of docs/reliability.md.
 
-use crate::net::{Gate, Net, Way, conserved, counters, hosts, ip, possible, run, until};
+use crate::net::{Gate, Net, Way, conserved, counters, free_port, hosts, ip, possible, run, until};
 use etherparse::{PacketBuilder, TcpHeader};
 use forebay_core::Rng;
 use forebay_gate::control::ask;
@@ -13,19 +13,29 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::{HashSet, VecDeque};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Shortest duration of the test.
-const SECONDS: f64 = 8.0;
+const SECONDS: f64 = 12.0;
+
+/// What the gate does with packets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Queue,
+    /// A box stands in front of the queue.
+    Boxed,
+    /// Subscribers share the link.
+    Tree,
+}
 
 /// The abuse that runs until `stop`.
 struct Abuse<'a> {
     net: &'a Net,
     way: Way,
-    boxed: bool,
+    role: Role,
     port: u16,
     gate: &'a Gate,
     stop: AtomicBool,
@@ -69,8 +79,10 @@ impl Abuse<'_> {
         !self.stop.load(Ordering::Relaxed)
     }
 
-    fn configuration(&self, queue: &str) -> String {
-        configuration(self.port, self.boxed, queue)
+    /// Writes a configuration that is right.
+    fn configure(&self, rng: &mut Rng) {
+        let queue = rng.below(QUEUES.len() as u64) as usize;
+        self.net.configure(&configuration(self.net, self.port, self.role, queue));
     }
 
     /// Frames from both hosts, past their own stacks.
@@ -159,12 +171,14 @@ impl Abuse<'_> {
                 3 => std::fs::File::create(&file).unwrap().set_len(8 << 30).unwrap(),
                 4 => std::fs::write(&file, "[".repeat(1_000_000)).unwrap(),
                 5 => std::fs::write(&file, [0xff; 100]).unwrap(),
+                6 if self.role == Role::Tree => {
+                    self.configure(&mut rng);
+                    let (name, text) = WRONG[rng.below(WRONG.len() as u64) as usize];
+                    std::fs::write(self.net.file(name), text).unwrap();
+                }
                 6 => {}
                 7 => std::fs::write(&file, "x = ".to_owned() + &"[".repeat(100_000)).unwrap(),
-                _ => {
-                    let queue = QUEUES[rng.below(QUEUES.len() as u64) as usize];
-                    self.net.configure(&self.configuration(queue));
-                }
+                _ => self.configure(&mut rng),
             }
             let result = loop {
                 let result = ask(self.gate.socket(), "reload");
@@ -186,7 +200,7 @@ impl Abuse<'_> {
             }
         }
         let _ = remove();
-        self.net.configure(&self.configuration(QUEUES[0]));
+        self.configure(&mut rng);
     }
 
     /// The far host's link goes down and up, takes less, and the gate is stopped for a moment.
@@ -222,11 +236,56 @@ impl Abuse<'_> {
     }
 }
 
-fn configuration(port: u16, boxed: bool, queue: &str) -> String {
-    let middlebox = r#"box = { kind = "aspq", idle_timeout = "50ms", trickle = "20ms" },"#;
-    let middlebox = if boxed { middlebox } else { "" };
+/// Files of subscribers that a gate must refuse.
+const WRONG: [(&str, &str); 5] = [
+    ("network.json", "{ \"S0\": { \"downloadBandwidthMbps\": -5 } }"),
+    ("network.json", "{ \"S0\": {}, \"S0\": {} }"),
+    ("devices.csv", "Circuit ID,Parent Node,Download Max Mbps,Upload Max Mbps\nc,Nowhere,1,1\n"),
+    (
+        "devices.csv",
+        "Circuit ID,Parent Node,IPv4,Download Max Mbps,Upload Max Mbps\n\
+         c,,10.9.0.1,1,1\nd,,10.9.0.1,1,1\n",
+    ),
+    ("devices.csv", "\u{0}\u{1b}[2J"),
+];
+
+/// A configuration that is right; `queue` is the number of one in `QUEUES`.
+fn configuration(net: &Net, port: u16, role: Role, queue: usize) -> String {
     let rule = r#"{ name = "high\u001b[2J", protocol = "udp", port = [5000], q = 1 }"#;
-    format!("metrics = \"127.0.0.1:{port}\"\nlink = {{ {middlebox} {queue} }}\nrule = [{rule}]")
+    let head = format!("metrics = \"127.0.0.1:{port}\"\nrule = [{rule}]\n");
+    let middlebox = match role {
+        Role::Boxed => r#"box = { kind = "aspq", idle_timeout = "50ms", trickle = "20ms" },"#,
+        Role::Queue => "",
+        Role::Tree => {
+            // Spoofed sources are in 10.9.0.0/16. Some have circuits of their own, whose number
+            // changes, most share one of 64 prefixes, and a quarter is unknown.
+            let rate = [5, 50, 20][queue % 3];
+            let nodes = format!(
+                "{{ \"S\": {{ \"children\": {{ \"S0\": {{ \"downloadBandwidthMbps\": {rate} }}, \
+                 \"S1\": {{}} }} }} }}"
+            );
+            std::fs::write(net.file("network.json"), nodes).unwrap();
+            let mut lines = String::from(
+                "Circuit ID,Parent Node,IPv4,Download Max Mbps,Upload Max Mbps,sqm\n\
+                 host,S,10.9.0.2,10,5,cake\n",
+            );
+            for circuit in 0..64 {
+                let (site, net) = (circuit % 2, circuit * 3);
+                lines += &format!("p{circuit},S{site},10.9.{net}.0/23,{rate},2,\n");
+            }
+            for circuit in 0..queue % 3 * 40 {
+                lines += &format!("c{circuit},S1,10.9.128.{circuit},3,3,/none\n");
+            }
+            std::fs::write(net.file("devices.csv"), lines).unwrap();
+            let leaf = ["cake", "fq-codel"][queue / 3];
+            return format!(
+                "{head}link = {{ rate = \"20Mbit\", reverse = {{ rate = \"30Mbit\" }} }}\n\
+                 [subscribers]\nnetwork = \"network.json\"\ndevices = \"devices.csv\"\n\
+                 queue = {{ kind = \"{leaf}\" }}\nothers = \"3Mbit\"\n"
+            );
+        }
+    };
+    format!("{head}link = {{ {middlebox} {} }}", QUEUES[queue])
 }
 
 /// Gives the frame addresses and ports that no one had before.
@@ -299,18 +358,18 @@ struct Row {
 }
 
 /// Runs a gate under abuse for `span`.
-fn hold(way: Way, boxed: bool, span: Duration, seed: u64) -> Row {
+fn hold(way: Way, role: Role, span: Duration, seed: u64) -> Row {
     let net = Net::new(way);
     net.silence();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let ends = if way == Way::Tun { ["in", "out"] } else { ["host"; 2] };
     let count = || [counters(net.left(), ends[0]), counters(net.right(), ends[1])];
-    let text = configuration(port, boxed, QUEUES[0]);
+    let text = configuration(&net, port, role, 0);
     // TUN interfaces come up with the gate.
     let before = if way == Way::Tun { [[0; 2]; 2] } else { count() };
     let mut gate = net.gate(&text, &[]);
     let (stop, counts) = (AtomicBool::new(false), Counts::default());
-    let abuse = Abuse { net: &net, way, boxed, port, gate: &gate, stop, counts };
+    let abuse = Abuse { net: &net, way, role, port, gate: &gate, stop, counts };
     let mut sizes = Vec::new();
     let slowest = std::thread::scope(|scope| {
         let sent = scope.spawn(|| abuse.frames(seed));
@@ -391,7 +450,12 @@ fn hold(way: Way, boxed: bool, span: Duration, seed: u64) -> Row {
     let (code, said) = gate.ended();
     assert_eq!(code, Some(0), "{said}");
     assert!(!said.contains("panicked") && !said.contains('\x1b'), "{said}");
-    let name = format!("{way:?}{}", if boxed { " with ASPQ" } else { "" }).to_lowercase();
+    let with = match role {
+        Role::Queue => "",
+        Role::Boxed => " with ASPQ",
+        Role::Tree => " with subscribers",
+    };
+    let name = format!("{way:?}{with}").to_lowercase();
     Row { name, cells: cells.iter().map(u64::to_string).collect() }
 }
 
@@ -421,20 +485,15 @@ fn it_holds_under_abuse() {
     }
     let asked = std::env::var("FOREBAY_ABUSE_SECONDS").ok();
     let seconds = asked.map_or(SECONDS, |text| text.parse().expect("a number of seconds"));
-    let ways = [
-        (Way::Tun, false),
-        (Way::Packet, false),
-        (Way::Xdp, false),
-        (Way::Tun, true),
-        (Way::Packet, true),
-        (Way::Xdp, true),
-    ];
+    let roles = [Role::Queue, Role::Boxed, Role::Tree];
+    let ways = roles.map(|role| [Way::Tun, Way::Packet, Way::Xdp].map(|way| (way, role)));
+    let ways = ways.as_flattened();
     let span = Duration::from_secs_f64(seconds / ways.len() as f64);
     let head = "back end|frames|flows|in|out|dropped|refused|lost before|clients|slowest ms|reloads|wrong|\
                 links|stops|kB early|kB late|descriptors";
     println!("| {} |\n|{}", head.replace('|', " | "), "---|".repeat(head.split('|').count()));
-    for (seed, (way, boxed)) in ways.into_iter().enumerate() {
-        let row = hold(way, boxed, span, seed as u64 + 1);
+    for (seed, (way, role)) in ways.iter().enumerate() {
+        let row = hold(*way, *role, span, seed as u64 + 1);
         println!("| {} | {} |", row.name, row.cells.join(" | "));
     }
     for way in [Way::Tun, Way::Packet, Way::Xdp] {

@@ -1,7 +1,8 @@
 //! Bad clients, files, links and disks against a running gate.
 
 use crate::net::{
-    GATE, Gate, Manager, Net, Way, conserved, counters, hosts, ip, kill, possible, run, until,
+    GATE, Gate, Manager, Net, Way, conserved, counters, free_port, hosts, ip, kill, possible, run,
+    until,
 };
 use crate::{Listener, send};
 use forebay_gate::control::ask;
@@ -9,7 +10,7 @@ use forebay_gate::io::Side;
 use rustix::process::Signal;
 use std::collections::VecDeque;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -19,11 +20,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const PLAIN: &str = r#"link = { rate = "20Mbit", queue = { kind = "fifo", limit = "100p" } }"#;
-
-/// A port on the loopback interface that is free now.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
 
 fn fifo(path: &Path) {
     run("mkfifo", &[path.to_str().unwrap()]);

@@ -8,15 +8,17 @@ mod hardship;
 mod net;
 mod plugin;
 mod replacement;
+mod subscribers;
 
 use etherparse::PacketBuilder;
 use forebay_disciplines::Disciplines;
 use forebay_gate::io::Side;
-use net::{Gate, Net, Transfer, Way, congestion_controls, conserved, hosts, possible};
+use net::{
+    Gate, Net, Transfer, Way, congestion_controls, conserved, free_port, get, hosts, possible,
+};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::io::{Read, Write};
 use std::net::UdpSocket;
 use std::path::Path;
 use std::sync::Arc;
@@ -574,8 +576,7 @@ fn metrics_are_served() {
         return;
     }
     let net = Net::new(Way::Tun);
-    // A port that is free now.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let config = format!(
         "metrics = \"127.0.0.1:{port}\"\n\
          link = {{ rate = \"20Mbit\", queue = {{ kind = \"fifo\" }} }}\n\
@@ -586,24 +587,17 @@ fn metrics_are_served() {
     let listener = Listener::new(receiver);
     send(&sender, 20, 100, 1_000.0);
     listener.settled(&gate);
-    let ask = |path: &str| {
-        let mut client = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-        write!(client, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-        let mut reply = String::new();
-        client.read_to_string(&mut reply).unwrap();
-        reply
-    };
     let matched = "forebay_gate_rule_matched_packets_total{rule=\"a \\\"quoted\\\" name\"} 20\n";
     // On a busy machine the last ones may still be on their way.
     let begin = Instant::now();
     let reply = loop {
-        let reply = ask("/metrics");
+        let reply = get(port, "/metrics");
         if reply.contains(matched) || begin.elapsed() > Duration::from_secs(5) {
             break reply;
         }
     };
     assert!(reply.starts_with("HTTP/1.1 200 OK\r\n"), "{reply}");
     assert!(reply.contains(matched), "{reply}");
-    assert!(ask("/").starts_with("HTTP/1.1 404"));
+    assert!(get(port, "/nothing").starts_with("HTTP/1.1 404"));
     gate.stop();
 }

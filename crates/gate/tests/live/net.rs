@@ -65,6 +65,8 @@ pub struct Net {
     way: Way,
     names: [String; 3],
     folder: PathBuf,
+    /// Packets that the gate can hold.
+    pub buffers: u32,
 }
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -76,7 +78,7 @@ impl Net {
         let folder = std::env::temp_dir().join(&base);
         std::fs::create_dir_all(&folder).unwrap();
         let names = ["l", "r", "g"].map(|side| format!("{base}{side}"));
-        let net = Net { way, names, folder };
+        let net = Net { way, names, folder, buffers: 16_384 };
         for name in &net.names {
             ip(&["netns", "add", name]);
             ip(&["-n", name, "link", "set", "dev", "lo", "up"]);
@@ -222,10 +224,11 @@ impl Net {
         };
         let file = self.file("gate.toml");
         let text = format!(
-            "socket = {:?}\n{more}\n[io]\nbackend = \"{backend}\"\n\
+            "socket = {:?}\n{more}\n[io]\nbackend = \"{backend}\"\nbuffers = {}\n\
              inside = {{ name = \"in\", netns = \"{inside}\" }}\n\
              outside = {{ name = \"out\", netns = \"{outside}\" }}\n",
             self.file("socket"),
+            self.buffers,
         );
         std::fs::write(&file, text).unwrap();
         file
@@ -283,6 +286,20 @@ pub fn hosts(net: &Net) -> (Box<dyn Io>, Pool) {
         net.right()
     );
     open(&Config::parse(&ends, &Parts::builtin()).unwrap(), [None; 2]).unwrap()
+}
+
+/// A port that is free now.
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// What the gate's HTTP server answers.
+pub fn get(port: u16, path: &str) -> String {
+    let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    write!(client, "GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut reply = String::new();
+    client.read_to_string(&mut reply).unwrap();
+    reply
 }
 
 /// Waits until `holds`.
