@@ -299,11 +299,11 @@ validate: build
 	$(BIN)/python benches/peers/replications.py
 	@$(MAKE) --no-print-directory validate-peers
 
-# Three referees are given by path: NSC (benches/peers/nsc/README.md), a dumbbell in ns-3.18, and a
-# checkout of L4S-PAM2025 (benches/peers/testbed.py).
+# Four referees are given by path: NSC (benches/peers/nsc/README.md), a dumbbell in ns-3.18, and
+# checkouts of L4S-PAM2025 (benches/peers/testbed.py) and imcbbrrepro (unseen.py).
 # PEER_GROUPS="--only sack --only aqm" runs these beside ns-2 and ns-3 again and keeps the rest.
 REFEREES = $(if $(NSC),--nsc $(NSC)) $(if $(NS318),--ns318 $(NS318)) \
-  $(if $(PAM2025),--pam2025 $(PAM2025)) $(PEER_GROUPS)
+  $(if $(PAM2025),--pam2025 $(PAM2025)) $(if $(IMC2023),--imc2023 $(IMC2023)) $(PEER_GROUPS)
 validate-peers: build
 	@code=0; $(BIN)/python benches/peers/referees.py $(REFEREES) || code=$$?; \
 	$(VALIDATION_PAGE) && exit $$code

@@ -27,6 +27,7 @@ from kept import digest
 from peers import HERE, KEPT, debian_version
 from reasons import GROUPS
 from testbed import TRIALS
+from unseen import DATA
 
 from forebay import _engine
 from forebay.lab.virtual import kernel
@@ -127,14 +128,17 @@ class Cradle:
         return ["--driver", str(driver), *(word for each in named for word in ("--library", each))]
 
 
-def trials(pam2025: Path | None) -> str | None:
-    """The public testbed's trials in a checkout."""
-    files = sorted((pam2025 / TRIALS).glob("*.json")) if pam2025 else []
+def trials(checkout: Path | None, pattern: str) -> str | None:
+    """A public testbed's trials in a checkout."""
+    files = sorted(checkout.glob(pattern)) if checkout else []
     return digest(*files) if files else None
 
 
 def referees(
-    cradle: Cradle | None, ns318: Path | None, pam2025: Path | None = None
+    cradle: Cradle | None,
+    ns318: Path | None,
+    pam2025: Path | None = None,
+    imc2023: Path | None = None,
 ) -> list[Referee]:
     """All of them."""
     linux = "apt-get install linux-source-6.1 gcc make flex bison bc xz-utils util-linux iproute2"
@@ -166,7 +170,12 @@ def referees(
         Referee(
             "a public testbed's trials",
             "make validate PAM2025=FOLDER, a checkout of github.com/fatihsarpkaya/L4S-PAM2025",
-            lambda: trials(pam2025),
+            lambda: trials(pam2025, f"{TRIALS}/*.json"),
+        ),
+        Referee(
+            "another public testbed's trials",
+            "make validate IMC2023=FOLDER, a checkout of github.com/sdatta97/imcbbrrepro",
+            lambda: trials(imc2023, DATA),
         ),
     ]
 
@@ -176,6 +185,7 @@ def comparisons(
     cradle: Cradle | None,
     ns318: Path | None,
     pam2025: Path | None = None,
+    imc2023: Path | None = None,
 ) -> list[Comparison]:
     """All of them, the quick ones first."""
     kernels = cradle.words() if cradle else []
@@ -201,6 +211,13 @@ def comparisons(
             ["a public testbed's trials"],
             "testbed.json",
             [str(pam2025)] if pam2025 else (),
+        ),
+        Comparison(
+            "one transfer on a testbed not seen before",
+            "unseen.py",
+            ["another public testbed's trials"],
+            "unseen.json",
+            [str(imc2023)] if imc2023 else (),
         ),
         Comparison(
             'preset "linux" beside Linux',
@@ -328,16 +345,17 @@ def main() -> int:
     parser.add_argument("--nsc", type=Path, help="folder with NSC's interface and kernels")
     parser.add_argument("--ns318", type=Path, help="a dumbbell in ns-3.18")
     parser.add_argument("--pam2025", type=Path, help="a checkout of L4S-PAM2025")
+    parser.add_argument("--imc2023", type=Path, help="a checkout of imcbbrrepro")
     parser.add_argument("--only", choices=GROUPS, action="append", default=[], help="may repeat")
     parser.add_argument("--list", action="store_true", help="say who is here and ask nobody")
     options = parser.parse_args()
     cradle = Cradle.found(options.nsc)
-    every = referees(cradle, options.ns318, options.pam2025)
+    every = referees(cradle, options.ns318, options.pam2025, options.imc2023)
     if options.list:
         for referee in every:
             print(f"{referee.name}: {'here' if referee.version() else referee.remedy}")
         return 0
-    asked = comparisons(options.only, cradle, options.ns318, options.pam2025)
+    asked = comparisons(options.only, cradle, options.ns318, options.pam2025, options.imc2023)
     try:
         return run(every, asked, Stamps(KEPT / "comparisons.json"))
     except KeyboardInterrupt:

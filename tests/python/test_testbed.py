@@ -97,13 +97,14 @@ def test_the_section_counts_cells_and_shows_what_does_not_fit(
     assert (theirs, deviation) == (41.0, 1.41)
     # In its first two seconds a transfer gets less than in the testbed's minute.
     assert 0 < ours < 100
-    controls, queues, cells = section["tables"]
+    controls, queues, tried, cells = section["tables"]
     assert [line[:2] for line in controls["rows"]] == [["CUBIC", 1], ["all", 1]]
     assert [line[:2] for line in queues["rows"]] == [["FIFO", 1]]
     fit = [not any(unit in name for name in row["missed"]) for unit in ("Mbit/s", "ms")]
     assert section["text"][0].startswith(
         f"Of 1 cells, {fit[0]:d} fit in throughput and {fit[1]:d} in"
     )
+    assert tried["rows"] == [["FIFO", 1 - fit[0], 1 - fit[1], testbed.TRIED["FIFO"]]]
     [line] = cells["rows"]
     assert line[:2] == ["FIFO", "1"]
     for name, shown in zip(testbed.names(), line[2:], strict=True):
