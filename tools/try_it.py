@@ -133,9 +133,10 @@ def files() -> Iterator[tuple[str, bytes]]:
 
 
 def first(names: Iterable[str]) -> Iterator[str]:
-    """What is kept at the first visit: all but Python and the playground."""
+    """What is kept at the first visit: all but Python and the module of the playground."""
+    late = ("static/pyodide/", "static/forebay.zip", f"static/{PLAYGROUND.name}")
     for name in names:
-        if not name.startswith(("static/pyodide/", "static/forebay.zip", "static/play")):
+        if not name.startswith(late):
             yield name
 
 
@@ -185,7 +186,7 @@ INTERPRETER = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_std
 """Files of Pyodide."""
 NAVIGATION = (
     '<nav class="tools" aria-label="Pages"><a href="compare.html">Compare your own</a>'
-    '<a href="play.html">Write a discipline</a></nav>'
+    '<a href="play.html">Write a discipline</a><a href="../index.html">Documents</a></nav>'
 )
 _ICONS = '  <div class="tools icons">'
 _STYLE = '<link rel="stylesheet" href="static/page.css">'

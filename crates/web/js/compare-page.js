@@ -139,6 +139,8 @@ async function watch() {
   wrong("");
   try {
     const { scenario } = await asked();
+    // Who comes back finds what they have written.
+    history.replaceState(null, "", `#${await written()}`);
     judge ??= new Judge(await files());
     const queues = await judge.lanes({ scenario, name: "scenario.toml" });
     const fragment = await state.written({ scenario, name: "scenario.toml", queues });
@@ -158,8 +160,8 @@ async function open() {
   chosen.replaceChildren(
     ...examples.map(({ name, title }) => make("option", { value: name }, `${name}: ${title}`)),
   );
-  const named = new URLSearchParams(location.search).get("scenario");
-  if (named && examples.some(each => each.name === named)) chosen.value = named;
+  const named = new URLSearchParams(location.search).get("scenario") ?? "household";
+  if (examples.some(each => each.name === named)) chosen.value = named;
   const kept = await state.read(location.hash);
   if (kept === null) return choose();
   text.value = String(kept.text ?? "");

@@ -24,6 +24,8 @@ export class Judge {
   /** @type {Map<number, { resolve: (found: any) => void, reject: (error: Error) => void }>} */
   #waiting = new Map();
   #busy = false;
+  /** @type {Error | null} */
+  #failed = null;
 
   /** @param {Lent[]} [files] for scenarios that read them */
   constructor(files = []) {
@@ -74,6 +76,7 @@ export class Judge {
   async #ask(name, argument, signal) {
     this.#worker ??= this.#open();
     const worker = await this.#worker;
+    if (this.#failed) throw this.#failed;
     this.#number += 1;
     const number = this.#number;
     return new Promise((resolve, reject) => {
@@ -93,8 +96,15 @@ export class Judge {
       if (error === undefined) resolve?.(found);
       else reject?.(new Error(error));
     };
+    this.#failed = null;
     worker.onerror = event => {
-      for (const { reject } of this.#waiting.values()) reject(new Error(event.message));
+      // A script that cannot be loaded is an event without words.
+      const words =
+        event.message || "Python cannot be loaded, or is not kept for use without a network";
+      this.#failed = new Error(words);
+      // The next question tries again.
+      this.#worker = undefined;
+      for (const { reject } of this.#waiting.values()) reject(this.#failed);
       this.#waiting.clear();
     };
     worker.postMessage({ module: await this.#module, files: this.#files });

@@ -67,19 +67,26 @@ export class Live {
 
   cancel = () => this.#running.abort(new Error("cancelled"));
 
-  // The address names a scenario or holds one; without any, the first story is told.
+  // The address names a scenario or holds one; without any, or if it is wrong, the first story is
+  // told.
   async #open() {
     const name = new URLSearchParams(location.search).get("scenario");
+    const none = (/** @type {Error} */ error) => {
+      this.#say(error.message);
+      return null;
+    };
     const [stories, chosen, held] = await Promise.all([
       read("stories.json").then(response => response.json()),
       name === null
         ? null
-        : read(`scenarios/${encodeURIComponent(name)}.json`).then(each => each.json()),
-      state.read(location.hash),
+        : read(`scenarios/${encodeURIComponent(name)}.json`)
+            .then(each => each.json())
+            .catch(none),
+      state.read(location.hash).catch(none),
     ]);
     const [{ scenario, name: story, lanes: queues, link }] = stories;
     const told = { scenario, name: `${story}.toml`, queues, link, plays: false };
-    if (chosen === null && !location.hash) {
+    if ((chosen ?? held) === null && !location.hash.startsWith("#story=")) {
       history.replaceState(null, "", `#story=${story}&step=1`);
     }
     // Of a link, only what a scenario has is taken; it is data, never code.

@@ -7,6 +7,11 @@
 (worker => {
   const cache = `forebay-${KEPT.version}`;
 
+  const MISSING = new Response(null, {
+    status: 503,
+    statusText: "not kept for use without a network",
+  });
+
   /** @param {Lasting} event */
   const install = event => {
     const store = async () => (await caches.open(cache)).addAll(KEPT.first);
@@ -29,9 +34,11 @@
    * @param {Request} request
    */
   const answer = async request => {
-    const kept = await caches.match(request, { ignoreSearch: true, cacheName: cache });
+    const address = new URL(request.url);
+    if (address.pathname.endsWith("/")) address.pathname += "index.html";
+    const kept = await caches.match(address.href, { ignoreSearch: true, cacheName: cache });
     if (kept) return kept;
-    const response = await fetch(request);
+    const response = await fetch(request).catch(() => MISSING.clone());
     if (response.ok) (await caches.open(cache)).put(request, response.clone());
     return response;
   };

@@ -39,7 +39,7 @@ export async function written(state) {
  * @returns {Promise<Record<string, unknown> | null>}
  */
 export async function read(fragment) {
-  const found = /^#?s=([\w-]*)$/.exec(fragment);
+  const found = /^#?s=(.*)$/.exec(fragment);
   if (!found) return null;
   try {
     const letters = atob((found[1] ?? "").replaceAll("-", "+").replaceAll("_", "/"));
