@@ -17,6 +17,7 @@ mod generate;
 pub mod grow;
 mod isp;
 pub mod meaning;
+mod page;
 pub mod run;
 pub mod scenario;
 mod tcp;
@@ -38,6 +39,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("disciplines", disciplines::operations),
     #[cfg(target_os = "linux")]
     ("frames", frames::frames),
+    ("page", page::page),
     ("pcap", capture::pcap),
     #[cfg(target_os = "linux")]
     ("recording", gate::recording),

@@ -13,6 +13,8 @@ mod plug;
 mod request;
 mod runs;
 
+pub use request::{Open, answered};
+
 use std::cell::RefCell;
 
 /// A panic ends the call; its words are all that is left.
@@ -46,7 +48,7 @@ pub extern "C" fn ask() -> usize {
         }));
     });
     let request = REQUEST.take();
-    tell(OPEN.with_borrow_mut(|open| request::answer(&request, open)))
+    tell(OPEN.with_borrow_mut(|open| answered(&request, open)))
 }
 
 /// Where the last answer is, as JSON: `{"ok": ...}` or `{"error": "..."}`.

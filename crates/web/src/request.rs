@@ -54,9 +54,9 @@ enum Request {
     Lanes {},
 }
 
-/// What is open.
+/// What is open: a run, and a stage.
 #[derive(Default)]
-pub(crate) struct Open {
+pub struct Open {
     parts: Option<(Arc<Registry>, Arc<Vocabulary>)>,
     run: Option<Begun>,
     stage: Option<Stage<Alone>>,
@@ -67,8 +67,8 @@ pub(crate) fn failed(words: &str) -> String {
     json!({ "error": words }).to_string()
 }
 
-/// The answer to a request.
-pub(crate) fn answer(request: &[u8], open: &mut Open) -> String {
+/// The answer to a request, as JSON: `{"ok": ...}` or `{"error": "..."}`.
+pub fn answered(request: &[u8], open: &mut Open) -> String {
     match read(request).and_then(|request| open.act(request)) {
         Ok(text) => format!("{{\"ok\":{text}}}"),
         Err(Stop::Refused(words)) => failed(&words),
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     fn ask(open: &mut Open, request: &Value) -> Value {
-        let answer = answer(request.to_string().as_bytes(), open);
+        let answer = answered(request.to_string().as_bytes(), open);
         serde_json::from_str(&answer).expect("it is JSON")
     }
 
@@ -297,7 +297,7 @@ mod tests {
                 let mut changed = text.clone();
                 changed[at] = b"\"{[9\xff"[at % 5];
                 for broken in [&text[..at], &changed] {
-                    let found = answer(broken, &mut Open::default());
+                    let found = answered(broken, &mut Open::default());
                     let found: Value = serde_json::from_str(&found).expect("it is JSON");
                     assert!(found.get("ok").is_some() != found.get("error").is_some());
                 }
@@ -316,6 +316,6 @@ mod tests {
             let found = ask(open, &request);
             assert!(found["error"].as_str().unwrap().contains(part), "{found}");
         }
-        assert!(answer(b"{", open).contains("not JSON"));
+        assert!(answered(b"{", open).contains("not JSON"));
     }
 }

@@ -1,0 +1,3 @@
+#![no_main]
+
+forebay_fuzz::target!("page");
