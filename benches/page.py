@@ -4,14 +4,17 @@
 
 Prints, over RUNS runs (5 by default):
 - what the page loads: bytes, and bytes compressed with gzip;
-- from the address to the first frame that shows a packet, medians and ranges;
-- frames drawn a second while ten flows at 10 Mbit/s play at real speed, and the speed reached.
+- from the address to the first frame that shows a packet, medians and ranges, and the processor
+  time of all of Chromium until then, which other programs on the machine change little;
+- frames drawn a second while ten flows at 10 Mbit/s play at real speed, the speed reached, and the
+  processor time of a frame; and the load of the machine.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -67,6 +70,26 @@ class Quiet(SimpleHTTPRequestHandler):
         """Nothing."""
 
 
+def spent() -> float:
+    """Processor time in s of all processes below this one so far (Linux)."""
+    parents, times = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:  # It has ended.
+            continue
+        parents[int(path.parent.name)] = int(fields[1])
+        # Its own, and that of children that have ended.
+        times[int(path.parent.name)] = sum(map(int, fields[11:15]))
+    below, found = [os.getpid()], 0
+    while below:
+        parent = below.pop()
+        children = [child for child, of in parents.items() if of == parent]
+        found += sum(times[child] for child in children)
+        below += children
+    return found / os.sysconf("SC_CLK_TCK")
+
+
 def spread(values: list[float], digits: int) -> str:
     """Median and range."""
     low, middle, high = min(values), statistics.median(values), max(values)
@@ -87,28 +110,36 @@ def main(runs: int) -> None:
         with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, browsing() as browser:
             threading.Thread(target=server.serve_forever, daemon=True).start()
             address = f"http://127.0.0.1:{server.server_port}/index.html?scenario=ten-flows"
-            first, rates, speeds = [], [], []
+            first, work, rates, speeds, frames = [], [], [], [], []
             for _ in range(runs):
                 page = browser.new_page(viewport={"width": 1360, "height": 900})
                 page.add_init_script(SPY)
                 page.on("request", lambda request: asked.add(urlsplit(request.url).path[1:]))
+                before = spent()
                 page.goto(address)
                 page.wait_for_function("() => window.frames_seen.some(each => each[1])")
+                work.append(spent() - before)
                 first.append(page.evaluate("window.frames_seen.find(each => each[1])[0] / 1000"))
                 page.wait_for_timeout(3000)
-                last = page.evaluate("performance.now()")
+                last, before = page.evaluate("performance.now()"), spent()
                 page.wait_for_timeout(5000)
+                used = spent() - before
                 seen = page.evaluate("window.frames_seen")
                 drawn = [each for each in seen if each[0] > last]
                 rates.append((len(drawn) - 1) / (drawn[-1][0] - drawn[0][0]) * 1000)
+                frames.append(1000 * used / len(drawn))
                 speeds.append(drawn[-1][2])
                 page.close()
             server.shutdown()
     loaded = [content for name, content in made.items() if name in asked]
     packed = sum(len(gzip.compress(each, 9)) for each in loaded)
     print(f"loaded: {sum(map(len, loaded)):,} bytes, {packed:,} compressed")
-    print(f"first packet on the screen: {spread(first, 2)} s")
-    print(f"ten flows: {spread(rates, 1)} frames a second, at {spread(speeds, 2)} of real time")
+    print(
+        f"first packet on the screen: {spread(first, 2)} s; {spread(work, 2)} s of processor time"
+    )
+    print(f"ten flows: {spread(rates, 1)} frames a second, at {spread(speeds, 2)} of real time;")
+    print(f"  {spread(frames, 1)} ms of processor time a frame")
+    print(f"load of the machine: {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores")
 
 
 if __name__ == "__main__":

@@ -17,17 +17,17 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// That of `registry`.
+    /// That of `registry`. The whole schema is not made: the module for pages would be larger.
     pub fn of(registry: &Registry) -> Self {
-        let catalogue = scenario::catalogue(registry);
-        let schema = scenario::schema(registry);
-        let fields = &schema["$defs"]["link"]["properties"];
+        let fields = scenario::link_fields();
         let about = |name| (name, text(&fields[name]["description"]).to_owned());
-        let mut files = BTreeSet::new();
-        look(&schema, "", &mut files);
+        let mut files = BTreeSet::from(scenario::FILES.map(str::to_owned));
+        for schema in scenario::part_schemas(registry) {
+            look(&schema, "", &mut files);
+        }
         Vocabulary {
-            kinds: list(&catalogue["kinds"]).to_vec(),
-            boxes: list(&catalogue["boxes"]).to_vec(),
+            kinds: scenario::described(&registry.disciplines.every_kind()),
+            boxes: scenario::described(&registry.boxes),
             link: ["rate", "delay", "loss"].map(about).into(),
             files,
         }
@@ -96,10 +96,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn it_is_part_of_the_catalogue() {
+        let registry = Registry::builtin();
+        let found = Vocabulary::of(&registry);
+        let catalogue = scenario::catalogue(&registry);
+        assert_eq!(Value::from(found.kinds), catalogue["kinds"]);
+        assert_eq!(Value::from(found.boxes), catalogue["boxes"]);
+        let schema = scenario::schema(&registry);
+        for (name, about) in found.link {
+            assert_eq!(schema["$defs"]["link"]["properties"][name]["description"], about);
+            assert!(!about.is_empty());
+        }
+    }
+
+    #[test]
     fn fields_that_name_files_are_known() {
         let found = Vocabulary::of(&Registry::builtin());
         let files: Vec<_> = found.files.iter().map(String::as_str).collect();
         assert_eq!(files, ["file", "pcap", "plugins", "tcp_trace", "trace"]);
+        let mut marked = BTreeSet::new();
+        look(&scenario::schema(&Registry::builtin()), "", &mut marked);
+        assert_eq!(found.files, marked);
         let deep = json!([{ "queues": [{ "kind": "fifo", "trace": "x.txt" }] }]);
         assert_eq!(found.names_file(&deep), Some("trace"));
         assert_eq!(found.names_file(&json!({ "rate": "trace" })), None);

@@ -5,7 +5,7 @@ use crate::congestion::{self, CongestionControl, CongestionController, NewReno};
 use crate::presets::{self, preset};
 use crate::stacks::{self, Stack, Standard};
 use forebay_core::config::{read, unknown};
-use forebay_core::{ConfigError, Entry, Registry};
+use forebay_core::{ConfigError, Entry, Params, Registry};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -247,9 +247,9 @@ fn read_connection(
     stacks: &Registry<Stack>,
     chosen: &Stack,
 ) -> Result<ConnectionParams, ConfigError> {
-    let schema = ConnectionParams::json_schema(&mut SchemaGenerator::default()).to_value();
-    let fields = schema["properties"].as_object().expect("it is a table");
-    let Some((name, value)) = given.iter().find(|(name, _)| !fields.contains_key(*name)) else {
+    let fields = ConnectionParams::fields();
+    let Some((name, value)) = given.iter().find(|(name, _)| !fields.contains(&name.as_str()))
+    else {
         return read(&Value::Object(given));
     };
     let owners = stacks.iter().filter(|entry| entry.fields().contains(name));
@@ -263,7 +263,7 @@ fn read_connection(
         )
     } else {
         let others = ["congestion", "preset", "stack"];
-        let known = fields.keys().map(String::as_str).chain(others);
+        let known = fields.into_iter().chain(others);
         let known = known.chain(controls.iter().map(|entry| &*entry.name));
         unknown("field", name, &known.collect::<Vec<_>>())
     };

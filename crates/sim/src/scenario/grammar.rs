@@ -3,9 +3,11 @@
 use super::agent::AgentTable;
 use crate::course::Course;
 use crate::wireless::WirelessTable;
-use forebay_core::{Bytes, Codepoint, Duration, Ecn, Overhead, Rate, config, params, schema_form};
+use forebay_core::{
+    Bytes, Codepoint, Duration, Ecn, Overhead, Params, Rate, config, params, schema_form,
+};
 use forebay_shaper::link_table;
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -314,11 +316,7 @@ fn iperf() -> u16 {
 }
 
 /// Names of the fields of [`TrafficTable`]. Other fields of an entry are parameters of its source.
-pub static TRAFFIC_FIELDS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let schema = TrafficTable::json_schema(&mut SchemaGenerator::default());
-    let fields = schema.get("properties").and_then(Value::as_object);
-    fields.into_iter().flat_map(Map::keys).cloned().collect()
-});
+pub static TRAFFIC_FIELDS: LazyLock<Vec<&str>> = LazyLock::new(TrafficTable::fields);
 
 /// The packets that one marker of a profile meters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

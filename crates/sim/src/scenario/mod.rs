@@ -21,7 +21,7 @@ pub use grammar::ScenarioTable;
 pub(crate) use grammar::TrafficTable;
 pub(crate) use place::{Flows, QueuePlace};
 pub use resolve::with_queue;
-pub use schema::{catalogue, schema};
+pub use schema::{FILES, catalogue, described, link_fields, part_schemas, schema};
 pub use size::MOST_MEMORY;
 
 use crate::Registry;
@@ -411,7 +411,7 @@ impl Traffic {
         base: &Path,
     ) -> Result<(TrafficTable, Entry<Generator>, Value), ConfigError> {
         let (mut common, params): (Map<_, _>, Map<_, _>) =
-            entry.clone().into_iter().partition(|(key, _)| TRAFFIC_FIELDS.contains(key));
+            entry.clone().into_iter().partition(|(key, _)| TRAFFIC_FIELDS.contains(&key.as_str()));
         if !common.contains_key("name") {
             let kind = common.get("kind").cloned().unwrap_or_default();
             common.insert("name".into(), kind);
@@ -430,7 +430,7 @@ impl Traffic {
         let site = BuildSite::nowhere(base);
         let params = source.effective(&Value::Object(params.clone()), &site).map_err(|error| {
             let own = source.fields();
-            let known = || TRAFFIC_FIELDS.iter().chain(&own).map(String::as_str);
+            let known = || TRAFFIC_FIELDS.iter().copied().chain(own.iter().map(String::as_str));
             match params.keys().find(|key| known().all(|field| field != *key)) {
                 Some(key) => {
                     ConfigError::new(key, unknown("field", key, &known().collect::<Vec<_>>()))

@@ -52,6 +52,36 @@ pub fn schema(registry: &Registry) -> Value {
     root
 }
 
+/// Fields of the tables of a scenario that name files. Those of parts are marked in the schemas of
+/// these, as all are in [`schema`]: `"format": "path"`.
+pub const FILES: [&str; 4] = ["pcap", "plugins", "tcp_trace", "trace"];
+
+/// The schemas of the fields of a link, by name.
+pub fn link_fields() -> Value {
+    LinkTable::json_schema(&mut SchemaGenerator::default()).to_value()["properties"].take()
+}
+
+/// The schemas of all parts in `registry`, and what they refer to.
+pub fn part_schemas(registry: &Registry) -> Vec<Value> {
+    let mut generator = SchemaGenerator::default();
+    let Disciplines { classifiers, admissions, schedulers, .. } = &registry.disciplines;
+    let mut found = schemas(&registry.disciplines.every_kind(), &mut generator);
+    found.extend(schemas(classifiers, &mut generator));
+    found.extend(schemas(admissions, &mut generator));
+    found.extend(schemas(schedulers, &mut generator));
+    found.extend(schemas(&registry.boxes, &mut generator));
+    found.extend(schemas(&registry.sources, &mut generator));
+    found.extend(schemas(&registry.stacks, &mut generator));
+    found.extend(schemas(&registry.controls, &mut generator));
+    found.extend(schemas(&registry.markers, &mut generator));
+    found.push(Value::Object(generator.take_definitions(true)));
+    found
+}
+
+fn schemas<F: Family + ?Sized>(parts: &Parts<F>, generator: &mut SchemaGenerator) -> Vec<Value> {
+    parts.iter().map(|entry| entry.schema(generator).to_value()).collect()
+}
+
 /// A link's `queue`, `box` and `reverse` are tables with a known form.
 fn with_queue(mut link: Value) -> Value {
     let describe = |link: &Value, field: &str| link["properties"][field]["description"].clone();
@@ -116,7 +146,7 @@ fn traffic(sources: &Parts<Generator>, generator: &mut SchemaGenerator, tcp: &Va
             let properties = whole["properties"].as_object_mut();
             let mut merged = properties.map(std::mem::take).unwrap_or_default();
             for field in &*TRAFFIC_FIELDS {
-                merged.insert(field.clone(), common["properties"][field].clone());
+                merged.insert((*field).to_owned(), common["properties"][field].clone());
             }
             merged["tcp"] = tcp.clone();
             merged["tcp"]["description"] = common["properties"]["tcp"]["description"].clone();
@@ -179,6 +209,11 @@ pub fn catalogue(registry: &Registry) -> Value {
         "controls": controls,
         "profiles": describe_all(&registry.markers, &mut generator),
     })
+}
+
+/// The entries of one family in [`catalogue`].
+pub fn described<F: Family + ?Sized>(parts: &Parts<F>) -> Vec<Value> {
+    describe_all(parts, &mut SchemaGenerator::default())
 }
 
 fn describe_all<F: Family + ?Sized>(

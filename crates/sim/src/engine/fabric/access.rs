@@ -27,9 +27,11 @@ impl AccessLink {
     /// Arrival of a packet of `len` bytes that enters at `at`. It waits until the link is free at
     /// `free_at`, which is updated.
     pub fn carry(&self, free_at: &mut Time, at: Time, len: u32) -> Time {
-        // A large packet at a few bit/s needs more than 64 bits.
-        let span = (u128::from(len + self.overhead) * u128::from(self.cost)) >> 20;
-        *free_at = (*free_at).max(at) + Duration::from_nanos(span as u64);
+        // A large packet at a few bit/s needs more than 64 bits. WebAssembly multiplies these slowly.
+        let bytes = u64::from(len + self.overhead);
+        let (high, low) = (self.cost >> 32, self.cost & u64::from(u32::MAX));
+        let span = ((bytes * high) << 12) + ((bytes * low) >> 20);
+        *free_at = (*free_at).max(at) + Duration::from_nanos(span);
         *free_at + self.delay
     }
 }
@@ -55,5 +57,17 @@ mod tests {
             link.carry(&mut Time::from_nanos(0), Time::ZERO, 65_535).as_nanos(),
             532_280_000_000_000
         );
+    }
+
+    #[test]
+    fn its_time_is_that_of_128_bits() {
+        for rate in [1, 7, 64_000, 1_953_125, 1_953_126, 10_000_000, 999_999_999, u64::MAX] {
+            for len in [0, 1, 40, 1500, 65_535] {
+                let link = AccessLink::new(Rate::from_bps(rate), Duration::ZERO, 1000);
+                let found = link.carry(&mut Time::from_nanos(0), Time::ZERO, len).as_nanos();
+                let span = (u128::from(len + 1000) * u128::from(link.cost)) >> 20;
+                assert_eq!(u128::from(found), span, "{len} B at {rate} bit/s");
+            }
+        }
     }
 }
