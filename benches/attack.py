@@ -65,7 +65,7 @@ class Known:
 
 
 def _clean(plan: Plan) -> bool:
-    return plan.slow is None and plan.loss is None and plan.reorder is None
+    return all(each is None for each in (plan.slow, plan.loss, plan.reorder, plan.cut))
 
 
 def _datagrams(plan: Plan) -> bool:
@@ -107,7 +107,7 @@ KNOWN = [
             and each.plan.load <= 0.3
             and each.harm.mean >= 0.9
         ),
-        {"preset": "linux-6.1", "congestion": "bbr"},
+        {"preset": "ns-3", "congestion": "bbr"},
     ),
     Known(
         "the shrew",
@@ -270,6 +270,7 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("--minutes", type=float, default=2.0)
     parser.add_argument("--seeds", default="11-13", help="first and last")
+    parser.add_argument("--guides", default=",".join(GUIDES))
     parser.add_argument("--only", default="", help="part of the name of an attack")
     options = parser.parse_args()
     first, _, last = options.seeds.partition("-")
@@ -279,7 +280,7 @@ def main() -> None:
         kept = json.loads(content)
     done = {(row["attack"], row["guide"], row["seed"]) for row in kept["runs"]}
     for seed in seeds:
-        for guide in GUIDES:
+        for guide in options.guides.split(","):
             for known in reversed(KNOWN):
                 if (known.name, guide, seed) in done or options.only not in known.name:
                     continue

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from forebay import ScenarioError, attack, load, run
 from forebay._cli import app
 from forebay._explore import stories
-from forebay.attack import bounds, confirm, measure
+from forebay.attack import bounds, confirm, linux, measure
 from forebay.attack.minimise import KEEP, minimise, round_to
 from forebay.attack.plan import Joining, Plan, Space, Target
 from forebay.attack.search import Guide, search
@@ -146,13 +146,53 @@ def test_a_search_is_the_same_again_and_takes_its_runs_from_the_folder(
 def test_breeding_finds_more_than_chance_with_equal_runs(scenario: Path, tmp_path: Path) -> None:
     target = Target(load(scenario), None)
     space = Space(bounds.Bounds(), len(target.traffic), target.duration_s)
-    worst: dict[str, float] = {}
-    guides: tuple[Guide, ...] = ("archive", "random")
-    for guide in guides:
-        with Trials(target, "p99", tmp_path / guide, queue="codel") as trials:
-            found = search(trials, space, seconds=100, seed=1, most=640, guide=guide)
-        worst[guide] = max(each.harm.mean for each in found.best.values() if each.price <= 2)
-    assert worst["archive"] > 1.2 * worst["random"], worst
+    shares = []
+    for seed in (1, 2, 3):
+        worst: dict[str, float] = {}
+        guides: tuple[Guide, ...] = ("archive", "random")
+        for guide in guides:
+            folder = tmp_path / f"{guide}-{seed}"
+            with Trials(target, "p99", folder, queue="codel") as trials:
+                found = search(trials, space, seconds=100, seed=seed, most=400, guide=guide)
+            cheap = [each for each in found.best.values() if each.price <= 2]
+            worst[guide] = max(each.harm.mean for each in cheap if each.path == "clean")
+        shares.append(worst["archive"] / worst["random"])
+    assert np.median(shares) > 1.2, shares
+
+
+def test_what_a_candidate_does_not_depend_on_is_left_alone(scenario: Path) -> None:
+    target = Target(load(scenario), None)
+    space = Space(bounds.Bounds(), len(target.traffic), target.duration_s)
+    rng = np.random.default_rng(2)
+    for _ in range(40):
+        point = rng.random(len(space.names))
+        live = np.array(space.live(point.tolist()))
+        assert live.any() and not live.all()
+        other = np.where(live, point, rng.random(len(point)))
+        told = space.plan(point.tolist())
+        assert told.joining == () or live.sum() > 5
+        changes = [target.change(each, None).of(target.base) for each in (told, space.plan(other))]
+        assert changes[0].identity() == changes[1].identity()
+
+
+def test_a_wire_that_loses_everything_at_times(scenario: Path, tmp_path: Path) -> None:
+    calm, cut = tried(scenario, tmp_path / "runs", [Plan(), Plan(cut=(0.5, 1.0))], measure="loss")
+    assert calm < 0.1 and 0.4 < cut < 0.7
+
+
+def test_a_box_is_attacked_beside_the_queue_without_it(tmp_path: Path) -> None:
+    home = Path(__file__).parents[2] / "papers" / "aspq" / "attack"
+    found = attack.attack(
+        load(home / "scenario.toml"), tmp_path / "out", box="aspq", seconds=0.3, finds=1,
+        confirm=False,
+    )  # fmt: skip
+    assert found.called == "aspq" and found.beside == "prio alone" and found.calm == 0
+    target = Target(load(home / "scenario.toml"), None)
+    plan = Plan(joining=(Joining("cbr", rate=4e-4, size=400, like=2),))
+    table = {**target.queue, "box": {"kind": "aspq"}}
+    with Trials(target, "starvation", tmp_path / "r", queue=table, rival=target.queue) as trials:
+        [harm] = trials.harms([plan], [1])
+    assert harm.mean > 0.9
 
 
 def test_a_find_is_made_small(scenario: Path, tmp_path: Path) -> None:
@@ -188,12 +228,12 @@ def test_what_is_luck_or_one_stack_alone_is_not_confirmed() -> None:
 
 def test_the_kernels_own_discipline_is_taken_where_it_says_the_same(scenario: Path) -> None:
     target = Target(load(scenario), None)
-    table, called = confirm.kernel_queue(target, {"kind": "codel", "limit": "50p"})
+    table, called = linux.queue(target, {"kind": "codel", "limit": "50p"})
     assert table["qdisc"] == "codel" and "limit 50" in table["options"]
     assert called == "Linux' codel"
     ours = {"kind": "pie", "max_burst": "10ms"}
-    assert confirm.kernel_queue(target, ours) == (ours, "forebay's pie")
-    assert confirm.kernel_queue(target, {"kind": "ncq"})[1] == "forebay's ncq"
+    assert linux.queue(target, ours) == (ours, "forebay's pie")
+    assert linux.queue(target, {"kind": "ncq"})[1] == "forebay's ncq"
 
 
 def test_the_command_saves_what_other_commands_take(scenario: Path, tmp_path: Path) -> None:

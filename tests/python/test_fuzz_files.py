@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import warnings
 import zlib
@@ -17,7 +18,11 @@ from forebay import _topology as topology
 from forebay._engine import ScenarioError
 from forebay._runs import Record
 from forebay._runs.journal import line_of, read_journal
-from forebay._scenario import load
+from forebay._scenario import load, to_toml
+from forebay._suite import catalogue, worst
+from forebay.attack import bounds
+from forebay.attack.bounds import Bounds
+from forebay.attack.plan import Space
 from fuzzing import fuzz
 
 NETWORKS = Path(__file__).parents[2] / "examples" / "networks"
@@ -249,3 +254,60 @@ def test_the_fuzzers_find_a_fault() -> None:
 
     with pytest.raises(AssertionError):
         fuzz(check, some(EDGE, scalars))
+
+
+BOUNDS = tuple(Bounds.model_fields)
+RANGES = st.sampled_from(
+    ["1ms..5ms", "1..16:log", "0..1", "none", "5ms", "64B..1500B", "0.1..1e400", "..", "1..", "a,b",
+     "nan..1", "5ms..1ms", "0..0:log", "-1..1", "1ms..2B"]
+)  # fmt: skip
+HARMS = Path(__file__).parents[2] / "python" / "forebay" / "_suite" / "attack"
+
+
+def written(table: Any) -> str | None:
+    """A table as TOML; none if it has what TOML has not."""
+    try:
+        return to_toml(table)
+    except (TypeError, ValueError):
+        return None
+
+
+def test_bounds_of_an_attack(tmp_path: Path) -> None:
+    path = tmp_path / "bounds.toml"
+    space = st.fixed_dictionaries({}, optional=dict.fromkeys(BOUNDS, RANGES | values))
+
+    def check(given: Any) -> None:
+        if (content := written(given)) is None:
+            return
+        put(path, content)
+        try:
+            found = bounds.read(path)
+        except ScenarioError as error:
+            assert "bounds.toml: " in str(error)
+            return
+        made = Space(found, 2, 20.0)
+        for share in (0.0, 0.5, 1.0 - 1e-9):
+            assert made.plan([share] * len(made.names)).load <= bounds.largest(found) + 1e-9
+
+    fuzz(check, space)
+
+
+def test_bounds_and_cases_with_other_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = bounds.text(Bounds()).encode()
+    case = (HARMS / "codel-starvation.toml").read_bytes()
+    (tmp_path / "attack").mkdir()
+    monkeypatch.setattr(catalogue, "HOME", tmp_path)
+
+    def check(given: tuple[bytes, bytes]) -> None:
+        with contextlib.suppress(ScenarioError):
+            bounds.read(put(tmp_path / "bounds.toml", given[0]))
+        put(tmp_path / "attack" / "codel-starvation.toml", given[1])
+        try:
+            [found] = worst.cases("attack")
+        except ScenarioError as error:
+            assert "codel-starvation.toml: " in str(error)
+            return
+        with contextlib.suppress(ScenarioError):
+            found.run.effective()
+
+    fuzz(check, st.tuples(mutated(limits), mutated(case)))

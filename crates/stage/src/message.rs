@@ -139,6 +139,16 @@ pub enum Command {
         #[serde(default = "ten")]
         runs: u32,
     },
+    /// Say why packets waited in the watched queue, or were dropped there.
+    Why {
+        /// The lane.
+        lane: Number,
+        /// The instant.
+        at_ns: Number,
+        /// Whether it is the drops that are asked about.
+        #[serde(default)]
+        loss: bool,
+    },
     /// Go to a step of a story: its scenario, lanes, recorded changes, watched link, instant and
     /// speed. It plays from there to the step's end, and pauses.
     Story {

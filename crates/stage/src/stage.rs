@@ -329,6 +329,7 @@ impl<H: Host + Clone + 'static> Stage<H> {
             Command::Compare { .. } | Command::Report {} => {
                 refuse("comparisons and reports need `forebay explore`")
             }
+            Command::Why { .. } => refuse("the answer to why needs `forebay explore`"),
         }
     }
 

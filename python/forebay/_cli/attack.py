@@ -48,6 +48,11 @@ _MEASURES = ("starvation", "p99", "loss", "utilization", "unfairness", "stall", 
     help="Attack this congestion control, in all transfers.",
 )
 @click.option(
+    "--box",
+    metavar="KIND",
+    help="Attack this box, put in front of the queue; only harm beyond that without it counts.",
+)
+@click.option(
     "--measure",
     metavar="HARM",
     type=click.Choice(_MEASURES),

@@ -32,7 +32,7 @@ class _Ended(Exception):
 
 
 class Results:
-    """Answers `save`, `compare` and `report`; the last two in a thread of their own."""
+    """Answers `save`, `compare`, `report` and `why`; all but the first in a thread of their own."""
 
     def __init__(self, stage: Stage, address: str) -> None:
         """What is kept of `stage`; its report is to be had at `address`."""
@@ -54,6 +54,9 @@ class Results:
                 act = partial(self._beside, self._compare, command.fields["runs"], client.tell)
             case "report":
                 act = partial(self._beside, self._report, RUNS, client.tell)
+            case "why":
+                asked = partial(self._why, **command.fields)
+                act = partial(self._beside, asked, 1, client.tell)
             case _:
                 return False
         self._stage.call(client, act, done)
@@ -63,7 +66,7 @@ class Results:
         """Do what takes long in a thread of its own, for the lanes as they are."""
         # Who has just said that it ended is about to let go.
         if not self._busy.acquire(timeout=0.5):
-            raise ScenarioError("a comparison is being run; wait for its end")
+            raise ScenarioError("a comparison or an answer is being made; wait for its end")
         lanes = self._stage.lanes()
 
         def work() -> None:
@@ -126,6 +129,35 @@ class Results:
             found = self._run(lanes, runs, told)
         self.page = render(found)
         told(1.0, self._address)
+
+    def _why(
+        self, lanes: Lanes, _runs: int, tell: Tell, *, lane: int, at_ns: int, loss: bool
+    ) -> None:
+        """Say why packets waited, or were dropped, under the discipline of a lane."""
+        from forebay.attack import because
+        from forebay.attack.cause import why
+
+        if lane >= len(lanes):
+            raise ScenarioError(f"why: lane: there are {len(lanes)} lanes, got {lane}")
+        label, scenario = lanes[lane]
+        what = "were dropped" if loss else "waited"
+        title = f"Why packets {what} under {label}"
+
+        def told(done: float, *texts: list[str]) -> None:
+            if self._ends.is_set():
+                raise _Ended
+            tell(json.dumps({"type": "explained", "title": title, "done": done, "parts": texts}))
+
+        told(0.0)
+        answer = why(
+            scenario,
+            at=f"{at_ns}ns",
+            of="loss" if loss else "delay",
+            link=self._stage.watched,
+            told=lambda done: told(min(done, 0.99)),
+        )
+        seen, shown, others = because.sentences(answer)
+        told(1.0, seen, shown, because.reruns(answer), others)
 
     def _run(self, lanes: Lanes, runs: int, told: Callable[[float], None]) -> Comparison:
         """Run all lanes, with replications, and keep what was found."""

@@ -18,7 +18,7 @@ from forebay.attack.finds import Found
 from forebay.attack.minimise import SEEDS, minimise
 from forebay.attack.outcome import Outcome
 from forebay.attack.plan import Plan, Space, Target
-from forebay.attack.search import Guide, Searched, Tried, search
+from forebay.attack.search import PATHS, Guide, Searched, Tried, search
 from forebay.attack.trials import Trials
 
 Told = Callable[[str, float], None]
@@ -34,6 +34,7 @@ def attack(
     discipline: str | Mapping[str, Any] | None = None,
     against: str | Mapping[str, Any] | None = None,
     control: str | None = None,
+    box: str | Mapping[str, Any] | None = None,
     measure: str = "starvation",
     bounds: Bounds | None = None,
     link: str | None = None,
@@ -58,6 +59,8 @@ def attack(
         discipline: what is attacked, in place of the link's queue: a kind, a label or a table.
         against: a rival: the harm is what the discipline does more than it.
         control: a congestion control for all of the scenario's transfers.
+        box: what is attacked, in front of the queue: a kind or a table; the rival is the same queue
+            without it, unless another is given.
         measure: the harm, one of `forebay.attack.MEASURES`.
         bounds: what the attack may do.
         link: the link that is attacked; the compared one unless given.
@@ -91,6 +94,12 @@ def attack(
     if queue is None:
         own = _own_kind(target)
         called = control if control is not None else own
+    if box is not None:
+        plain = queue if queue is not None else target.queue
+        queue = {**plain, "box": labelled(box)[1]}
+        if rival is None:
+            rival, beside = plain, f"{called} alone"
+        called = labelled(box)[0]
     limits = bounds or Bounds()
     space = Space(limits, len(target.traffic), target.duration_s)
     runs = 0
@@ -128,14 +137,22 @@ def attack(
         for at, each in enumerate(chosen):
             done = _SEARCH + (1 - _SEARCH) * at / len(chosen)
             told(f"find {at + 1} of {len(chosen)}: making it small", done)
-            one = _made(trials, each, at + 1, called, beside, seed, confirm, jobs, told, done)
+            one = _made(trials, each, at + 1, called, beside, seed, confirm, jobs, told, done, into)
             if all(one.small.plan != other.small.plan for other in made):
                 made.append(one)
         order = sorted(range(len(made)), key=lambda at: -made[at].harm)
         outcome = Outcome(
-            target, called, of, limits, calm.mean, found, tuple(made[at] for at in order), faults
+            target,
+            called,
+            beside,
+            of,
+            limits,
+            calm.mean,
+            found,
+            tuple(made[at] for at in order),
+            faults,
         )
-        _write(outcome, into, command, queue, beside)
+        _write(outcome, into, command, queue, _beside(outcome, rival, beside))
     return outcome
 
 
@@ -150,6 +167,7 @@ def _made(
     jobs: int | None,
     told: Told,
     done: float,
+    folder: Path,
 ) -> Found:
     target, of = trials.target, trials.measure
     small = minimise(
@@ -171,6 +189,7 @@ def _made(
                 rival=trials.rival,
                 jobs=jobs,
                 told=lambda how: told(f"find {number}: confirming, {how}", done),
+                folder=folder / "confirmed",
             )
         )
     more = f" more than {beside}" if beside else ""
@@ -181,7 +200,6 @@ def _made(
 
 _LEAST = 0.05
 """Share of the harm that must be the attack's, for a candidate to be a find."""
-_PATHS = {"clean": 0, "course": 1, "errors": 2}
 
 
 def _chosen(found: Searched, most: int, calm: float) -> list[Tried]:
@@ -200,14 +218,14 @@ def _chosen(found: Searched, most: int, calm: float) -> list[Tried]:
         if not any(
             other is not each
             and other.price <= each.price
-            and _PATHS[other.path] <= _PATHS[each.path]
+            and PATHS[other.path] <= PATHS[each.path]
             and other.harm.mean - calm >= 0.95 * (each.harm.mean - calm)
             for other in harmful
         )
     ]
 
     def weight(each: Tried) -> float:
-        return (each.harm.mean - calm) * (1 - 0.08 * each.price - 0.1 * _PATHS[each.path])
+        return (each.harm.mean - calm) * (1 - 0.08 * each.price - 0.1 * PATHS[each.path])
 
     return sorted(front, key=weight, reverse=True)[:most]
 
@@ -223,8 +241,7 @@ def _queue(given: Any, listed: Mapping[str, dict[str, Any]]) -> tuple[Any, str]:
 
 
 def _own_kind(target: Target) -> str:
-    queue = target.place["queue"] or {"kind": "fifo"}
-    return str(queue.get("kind", "its queue"))
+    return str(target.queue.get("kind", "its queue"))
 
 
 def _check_paths(target: Target, limits: Bounds, queue: Any) -> None:
@@ -237,13 +254,21 @@ def _check_paths(target: Target, limits: Bounds, queue: Any) -> None:
         raise ScenarioError(f"bounds: parameters: {error}") from None
 
 
-def _write(outcome: Outcome, folder: Path, command: str, queue: Any, beside: str) -> None:
+def _beside(outcome: Outcome, rival: Any, called: str) -> dict[str, Any]:
+    """What a story shows at its end: the rival, or another discipline, with its label."""
+    if rival is None:
+        called = "fq-codel" if outcome.called != "fq-codel" else "fifo"
+    return {"label": called, **labelled(called if rival is None else rival)[1]}
+
+
+def _write(
+    outcome: Outcome, folder: Path, command: str, queue: Any, beside: dict[str, Any]
+) -> None:
     home = folder / "finds"
     _disk.make_folder(home)
     for each in outcome.finds:
         text = finds.file_text(each, outcome.measure, outcome.target, command)
         _disk.write(home / f"{each.name}.toml", text)
-        other = beside or ("fq-codel" if outcome.called != "fq-codel" else "fifo")
-        told = finds.story(each, outcome.measure, outcome.target, outcome.called, queue, other)
+        told = finds.story(each, outcome.measure, outcome.target, outcome.called, queue, beside)
         _disk.write(home / f"{each.name}.story.toml", told)
     show.write(outcome, folder, command)

@@ -15,6 +15,23 @@ from forebay.attack.plan import time
 
 def print_answer(console: Console, answer: Answer) -> None:
     """Print the cause, what else is shown, and everything that was tried."""
+    before, (cause, *also), after = sentences(answer)
+    for each in before:
+        console.print(escape(each), highlight=False)
+    head, rest = cause, ""
+    if answer.cause is not None:
+        rest = f" {_effect(answer, answer.cause)}"
+        head = cause.removesuffix(rest)
+    console.print(f"\n[bold]{escape(head)}[/bold]{escape(rest)}")
+    for each in also:
+        console.print(escape(each))
+    print_table(console, _table(answer))
+    for each in after:
+        console.print(escape(each))
+
+
+def sentences(answer: Answer) -> tuple[list[str], list[str], list[str]]:
+    """What was seen; the cause, first, and what else is shown; other disciplines."""
     at, before = time(answer.at_s), _amount(answer, answer.before)
     rose = (
         f"{before} in the seconds before; it began to rise at {time(round(answer.began_s, 3))}"
@@ -22,30 +39,27 @@ def print_answer(console: Console, answer: Answer) -> None:
         else f"much as before ({before})"
     )
     what = "packets wait" if answer.of == "delay" else "it loses"
-    console.print(
-        f"At {at} {what} {_amount(answer, answer.seen)} in {escape(answer.link)}: {rose}.",
-        highlight=False,
-    )
-    console.print(f"Then {escape(answer.decision)}.", highlight=False)
+    seen = [
+        f"At {at} {what} {_amount(answer, answer.seen)} in {answer.link}: {rose}.",
+        f"Then {answer.decision}.",
+    ]
     shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in answer.flows[:4])
     if shares:
-        console.print(f"What arrived at its end then: {escape(shares)}.", highlight=False)
+        seen.append(f"What arrived at its end then: {shares}.")
     cause = answer.cause
     if cause is None:
-        console.print(
-            f"\n[bold]No single cause is shown[/bold]: nothing that was tried takes away "
+        shown = [
+            "No single cause is shown: nothing that was tried takes away "
             f"{100 * SHOWN:.0f} % of it."
-        )
+        ]
     else:
-        console.print(
-            f"\n[bold]Cause: {escape(cause.without.what)}.[/bold] {_effect(answer, cause)}"
-        )
-        for each in answer.also:
-            console.print(f"Also: {escape(each.without.what)}. {_effect(answer, each)}")
-    print_table(console, _table(answer))
+        shown = [f"Cause: {cause.without.what}. {_effect(answer, cause)}"]
+        shown += [f"Also: {each.without.what}. {_effect(answer, each)}" for each in answer.also]
+    others = []
     if answer.others:
         told = ", ".join(f"{kind} {_amount(answer, seen)}" for kind, seen in answer.others)
-        console.print(f"Under another discipline at the same instant: {escape(told)}.")
+        others = [f"Under another discipline at the same instant: {told}."]
+    return seen, shown, others
 
 
 def plain(answer: Answer) -> dict[str, Any]:
@@ -87,6 +101,14 @@ def _amount(answer: Answer, value: float) -> str:
     if answer.of == "loss":
         return f"{value:.0f} packets"
     return f"{value:.1f} ms"
+
+
+def reruns(answer: Answer) -> list[str]:
+    """What was seen in each rerun."""
+    return [
+        f"{each.without.what}: {each.refused or _amount(answer, each.seen)}"
+        for each in answer.tried
+    ]
 
 
 def _table(answer: Answer) -> Table:

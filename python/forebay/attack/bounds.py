@@ -46,6 +46,10 @@ class Bounds(_written.Table):
     """Share of packets that are held back on the wire, so that later ones arrive first."""
     reorder_delay: str = "1ms..50ms:log"
     """Time for which they are held back."""
+    cut: str = "5ms..1s:log"
+    """Time for which the wire loses every packet, again and again, at most half of the time."""
+    cut_every: str = "200ms..10s:log"
+    """Time from one such time to the next."""
     joining: int = Field(default=3, ge=0, le=8)
     """Entries of traffic that may join the scenario's own; 0 to 8."""
     kinds: list[str] = Field(default=["bulk", "files", "cbr", "poisson", "on-off"])
@@ -54,7 +58,8 @@ class Bounds(_written.Table):
     flows: str = "1..16:log"
     """Flows of an entry."""
     start: str = "0..0.7"
-    """When it starts, as a share of the duration."""
+    """When it starts, as a share of the duration; half of the entries start as early as they may
+    and last as long."""
     length: str = "0.05..1"
     """How long it lasts, as a share of what is left."""
     way: str = "1ms..150ms:log"
@@ -103,9 +108,11 @@ class Gene:
         return max(of.low, min(of.high, round(found))) if of.whole else found
 
 
-PATH = ("delay", "slow", "loss", "reorder")
+PATH = ("delay", "slow", "loss", "reorder", "cut")
 """Parts of the path that an attack may leave as they are."""
-_TIMES = ("delay", "slow_every", "reorder_delay", "way", "on", "off", "pause")
+_TIMES = (
+    *("delay", "slow_every", "reorder_delay", "cut", "cut_every", "way", "on", "off", "pause"),
+)
 _WITHIN = {
     "slow": (0.0, 1.0),
     "slow_part": (0.0, 1.0),

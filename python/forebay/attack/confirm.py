@@ -11,8 +11,7 @@ from typing import Any
 
 from forebay import stats
 from forebay._engine import ScenarioError
-from forebay._scenario import Scenario, lookup
-from forebay.attack.measure import Meter, Run, others
+from forebay.attack import linux
 from forebay.attack.plan import Plan, Target
 from forebay.attack.trials import Trials
 from forebay.stats import Interval
@@ -51,10 +50,12 @@ def confirmations(
     rival: Any = None,
     jobs: int | None = None,
     told: Callable[[str], None] = lambda _: None,
+    folder: Path | None = None,
 ) -> Iterator[Confirmation]:
     """Look at a find again.
 
     It is confirmed if the mean harm is at least `least`, and so is the harm of three of four seeds.
+    Runs are kept in `folder`; called again, it goes on where it was.
 
     Args:
         target: the scenario that is attacked.
@@ -66,11 +67,23 @@ def confirmations(
         rival: the discipline that must do better, if any.
         jobs: runs at a time.
         told: called with what is looked at next.
+        folder: where runs are kept; nowhere unless given.
     """
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="forebay-") as short:
+            yield from confirmations(
+                target, measure, plan, least, first_seed,
+                queue=queue, rival=rival, jobs=jobs, told=told, folder=Path(short),
+            )  # fmt: skip
+        return
     seeds = range(first_seed, first_seed + SEEDS)
     told("other seeds")
     yield _simulated(
-        f"{SEEDS} other seeds", target, measure, plan, least, seeds, queue, rival, jobs
+        f"{SEEDS} other seeds",
+        Trials(target, measure, folder / "seeds", queue=queue, rival=rival, jobs=jobs),
+        plan,
+        least,
+        seeds,
     )
     other = "linux-6.1" if _stack(target) == "standard" else "standard"
     told(other)
@@ -79,9 +92,15 @@ def confirmations(
     except ScenarioError as error:
         yield Confirmation(f"stack {other}", IMPOSSIBLE, None, str(error))
     else:
-        yield _simulated(f"stack {other}", changed, measure, plan, least, seeds, queue, rival, jobs)
+        yield _simulated(
+            f"stack {other}",
+            Trials(changed, measure, folder / other, queue=queue, rival=rival, jobs=jobs),
+            plan,
+            least,
+            seeds,
+        )
     told("Linux")
-    yield _in_kernel(target, measure, plan, least, first_seed, queue, rival)
+    yield _in_kernel(target, measure, plan, least, first_seed, queue, rival, folder / "linux")
 
 
 def needed(harm: float, calm: float) -> float:
@@ -105,24 +124,42 @@ def _judged(how: str, values: Sequence[float], least: float) -> Confirmation:
 
 
 def _simulated(
-    how: str,
-    target: Target,
-    measure: str,
-    plan: Plan,
-    least: float,
-    seeds: Sequence[int],
-    queue: Any,
-    rival: Any,
-    jobs: int | None,
+    how: str, trials: Trials, plan: Plan, least: float, seeds: Sequence[int]
 ) -> Confirmation:
-    with (
-        tempfile.TemporaryDirectory(prefix="forebay-") as folder,
-        Trials(target, measure, Path(folder), queue=queue, rival=rival, jobs=jobs) as trials,
-    ):
+    with trials:
         [found] = trials.harms([plan], seeds)
     if not found.values:
         return Confirmation(how, IMPOSSIBLE, None, "the engine refuses it")
     return _judged(how, found.values, least)
+
+
+def _in_kernel(
+    target: Target,
+    measure: str,
+    plan: Plan,
+    least: float,
+    first_seed: int,
+    queue: Any,
+    rival: Any,
+    folder: Path,
+) -> Confirmation:
+    from forebay.lab.errors import LabError
+
+    how = "Linux in virtual time"
+    seeds = range(first_seed, first_seed + KERNEL_SEEDS)
+    values = [0.0] * len(seeds)
+    try:
+        with linux.Runs(target, folder) as runs:
+            for sign, each in ((1, queue), (-1, rival)):
+                if sign < 0 and rival is None:
+                    continue
+                table, called = linux.queue(target, each)
+                how = f"{how}{', ' if sign > 0 else ' beside '}{called}"
+                for at, harms in enumerate(runs.harms(plan, table, seeds)):
+                    values[at] += sign * harms.get(measure, math.nan)
+    except (LabError, ScenarioError) as error:
+        return Confirmation(how, IMPOSSIBLE, None, str(error).splitlines()[0])
+    return _judged(how, values, least)
 
 
 def _stack(target: Target) -> str:
@@ -140,80 +177,3 @@ def _with_stack(target: Target, stack: str) -> Target:
     }
     preset = {"linux-6.1": "linux-6.1", "standard": "rfc"}[stack]
     return Target(base.with_("tcp", {"preset": preset, **tcp}), target.link)
-
-
-QDISCS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "fifo": ("pfifo", ("limit",)),
-    "codel": ("codel", ("limit", "target", "interval", "ecn")),
-    "fq-codel": ("fq_codel", ("limit", "target", "interval", "ecn")),
-    "pie": ("pie", ("limit", "target", "ecn")),
-    "fq-pie": ("fq_pie", ("limit", "target", "ecn")),
-    "cake": ("cake", ()),
-}
-"""The kernel's own discipline of a kind, and the parameters that tc is told."""
-
-
-def kernel_queue(target: Target, queue: Any) -> tuple[Any, str]:
-    """What the virtual kernel queues with, and how to call it.
-
-    The kernel's own discipline, if it has one and nothing is set that tc is not told; otherwise
-    forebay's, under the kernel's TCP.
-    """
-    base = target.base if queue is None else target.base.with_queue(queue, target.link)
-    found = _queue_of(base, target)
-    kind = str(found.get("kind"))
-    usual = _queue_of(target.base.with_queue(kind, target.link), target) if kind in QDISCS else {}
-    name, told = QDISCS.get(kind, ("", ()))
-    if not name or any(usual.get(key) != value for key, value in found.items() if key not in told):
-        return queue, f"forebay's {kind}"
-    options = []
-    for key in told:
-        value = found[key]
-        if key == "ecn":
-            options += ["ecn"] if value else ["noecn"] if name != "pie" else []
-        else:
-            options.append(f"{key} {str(value).removesuffix('p') if key == 'limit' else value}")
-    options = [each for each in options if each != "noecn" or name != "fq_pie"]
-    table = {"kind": "kernel", "qdisc": name}
-    return table | ({"options": " ".join(options)} if options else {}), f"Linux' {name}"
-
-
-def _queue_of(base: Scenario, target: Target) -> dict[str, Any]:
-    found = base.effective()
-    links = {each["name"]: each for each in base.resolved()["links"]}
-    queue: dict[str, Any] = lookup(found, links[target.link]["queue_path"]) or {}
-    return queue
-
-
-def _in_kernel(
-    target: Target, measure: str, plan: Plan, least: float, first_seed: int, queue: Any, rival: Any
-) -> Confirmation:
-    from forebay.lab import virtual
-    from forebay.lab.errors import LabError
-    from forebay.lab.virtual.kernel import found
-
-    how = "Linux in virtual time"
-    meter = Meter(target.base, target.link)
-    seeds = range(first_seed, first_seed + KERNEL_SEEDS)
-    try:
-        kernel = found()
-        values = [0.0] * len(seeds)
-        for sign, each in ((1, queue), (-1, rival)):
-            if sign < 0 and rival is None:
-                continue
-            table, called = kernel_queue(target, each)
-            how = f"{how}{', ' if sign > 0 else ' beside '}{called}"
-            scenario = target.change(plan, table).of(target.base)
-            results = virtual.run_all(scenario, seeds, kernel=kernel)
-            for at, result in enumerate(results):
-                series = {
-                    str(name): rows["throughput_bps"].to_list()
-                    for (name,), rows in result.classes.partition_by("class", as_dict=True).items()
-                }
-                duration_s = float(result.summary["duration_s"])
-                joining = others(target, plan)
-                harms = meter.measures(Run(joining, duration_s, result.summary, series))
-                values[at] += sign * harms.get(measure, math.nan)
-    except (LabError, ScenarioError) as error:
-        return Confirmation(how, IMPOSSIBLE, None, str(error).splitlines()[0])
-    return _judged(how, values, least)

@@ -82,13 +82,20 @@ def file_text(found: Found, of: Measure, target: Target, command: str) -> str:
     return f"{head}\n\n{to_toml(found.scenario.document)}"
 
 
-def story(found: Found, of: Measure, target: Target, called: str, queue: Any, beside: str) -> str:
+def story(
+    found: Found, of: Measure, target: Target, called: str, queue: Any, beside: dict[str, Any]
+) -> str:
     """A story for `forebay explore --story FILE`."""
     return to_toml(_story(found, of, target, called, queue, beside))
 
 
 def _story(
-    found: Found, of: Measure, target: Target, called: str, queue: Any, beside: str
+    found: Found,
+    of: Measure,
+    target: Target,
+    called: str,
+    queue: Any,
+    beside: dict[str, Any],
 ) -> dict[str, Any]:
     scenario, plan = found.scenario, found.small.plan
     end = plan.duration or target.duration_s
@@ -101,7 +108,6 @@ def _story(
     own = scenario.document if queue is None else None
     if own is not None:
         lane = {"label": called, **_own_queue(scenario, target.link)}
-    rival = {"label": beside, **labelled(beside)[1]}
 
     def step(title: str, text: str, at: float, until: float, **more: Any) -> dict[str, Any]:
         until = min(end, max(until, at + end / 50))
@@ -136,8 +142,8 @@ def _story(
                 worst_s, end, shows=["delay", "throughput", "drops"],
             ),
             step(
-                "Another discipline", f"The same network under {beside}.", first, end,
-                lanes=[lane, rival], shows=["queue", "delay", "throughput"],
+                "Another discipline", f"The same network under {beside['label']}.", first, end,
+                lanes=[lane, beside], shows=["queue", "delay", "throughput"],
             ),
         ],
     }  # fmt: skip

@@ -83,7 +83,7 @@ def _smaller(plan: Plan, target: Target) -> Iterator[Plan]:
     """Plans that are simpler in one way, what simplifies most first."""
     for at in range(len(plan.joining)):
         yield replace(plan, joining=plan.joining[:at] + plan.joining[at + 1 :])
-    for part in ("slow", "loss", "reorder", "delay"):
+    for part in ("slow", "cut", "loss", "reorder", "delay"):
         if getattr(plan, part) is not None:
             yield _without(plan, part)
     for path in plan.parameters:
@@ -111,6 +111,10 @@ def _smaller(plan: Plan, target: Target) -> Iterator[Plan]:
         if plan.reorder is not None:
             first, second = (round_to(each, digits) for each in plan.reorder)
             yield replace(plan, reorder=(first, second))
+        if plan.cut is not None:
+            first, second = (round_to(each, digits) for each in plan.cut)
+            if first < second:
+                yield replace(plan, cut=(first, second))
 
 
 def _without(plan: Plan, part: str) -> Plan:

@@ -26,6 +26,8 @@ class Outcome:
     """The scenario that was attacked."""
     called: str
     """What was attacked, in words."""
+    beside: str
+    """The rival, in words; empty if there is none."""
     measure: Measure
     """The harm."""
     bounds: Bounds

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from forebay import _engine
 from forebay._engine import ScenarioError
 from forebay._runs import Change
-from forebay._scenario import Scenario, quantity, resolved_link
+from forebay._scenario import Scenario, lookup, quantity, resolved_link
 from forebay.attack.bounds import PATH, Bounds, Gene, largest, ranges
 
 DATAGRAMS = ("cbr", "poisson", "on-off")
 """Kinds of traffic that do not react to congestion."""
 _ROOM = 20
 """How much faster than the link the way to it is, so that it does not queue."""
+_NEAR_S = 1e-4
+"""Delay of the way of a host that is only apart, as of a dumbbell's own hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class Plan:
     loss: float | None = None
     reorder: tuple[float, float] | None = None
     """Share of the packets, and how long they are held back."""
+    cut: tuple[float, float] | None = None
+    """How long the wire loses everything, and the time from one such time to the next."""
     joining: tuple[Joining, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
     duration: float | None = None
@@ -81,7 +85,7 @@ class Space:
         self._most = largest(bounds)
         found = {name: Gene(name, each) for name, each in ranges(bounds)}
         self._parts = [name for name in PATH if name in found]
-        path = [name for name in found if name.startswith((*PATH, "slow_", "reorder_"))]
+        path = [name for name in found if name.partition("_")[0] in PATH]
         own = list(bounds.parameters)
         each = [name for name in found if name not in path and name not in own]
         self._genes = found
@@ -115,6 +119,7 @@ class Space:
         elif load > self._most:
             joining = [each for each in joining if not each.load]
         slow = (of("slow"), of("slow_every", otherwise=1.0), of("slow_part", otherwise=0.5))
+        every = of("cut_every", otherwise=1.0)
         return Plan(
             delay=of("delay") if has["delay"] else None,
             slow=slow if has["slow"] else None,
@@ -122,14 +127,38 @@ class Space:
             reorder=(of("reorder"), of("reorder_delay", otherwise=0.01))
             if has["reorder"]
             else None,
+            cut=(min(of("cut"), every / 2), every) if has["cut"] else None,
             joining=tuple(joining),
             parameters={path: self._own(path, at[path]) for path in self._bounds.parameters},
         )
+
+    def live(self, point: Sequence[float]) -> list[bool]:
+        """Which coordinates of a point its candidate depends on."""
+        at = dict(zip(self.names, point, strict=True))
+        return [self._is_live(name, at) for name in self.names]
+
+    def _is_live(self, name: str, at: Mapping[str, float]) -> bool:
+        head, _, rest = name.partition(".")
+        if not head.isdecimal():
+            return name not in self._genes or at.get(f"has {name.partition('_')[0]}", 1) > 1 - _HAS
+        prefix = f"{head}."
+        share = (at[f"{prefix}kind"] - _LEFT_OUT) / (1 - _LEFT_OUT)
+        if rest == "kind" or share < 0 or not self._bounds.kinds:
+            return rest == "kind"
+        if rest in ("start", "length") and at[f"{prefix}whole"] > 0.5:
+            return False
+        if rest == "way" and at[f"{prefix}far"] <= 0.5:
+            return False
+        return rest in (*_OF_ALL, *_OF_KIND[_pick(self._bounds.kinds, share)])
 
     def _own(self, path: str, share: float) -> Any:
         gene = self._genes[path]
         found = gene.value(share)
         return found if gene.parameter.choices else gene.parameter.value(found)
+
+    def _end(self, name: str, share: float) -> float:
+        """The first or last value of a range, or its share if attacks do without it."""
+        return float(self._genes[name].value(share) if name in self._genes else share)
 
     def _joining(self, at: Mapping[str, float], of: Any, number: int) -> Joining | None:
         bounds, prefix = self._bounds, f"{number}."
@@ -137,8 +166,9 @@ class Space:
         if share < 0 or not bounds.kinds:
             return None
         kind = _pick(bounds.kinds, share)
-        start = of("start", prefix) * self._duration_s
-        length = of("length", prefix, 1.0)
+        whole = at[f"{prefix}whole"] > 0.5
+        start = (self._end("start", 0) if whole else of("start", prefix)) * self._duration_s
+        length = self._end("length", 1) if whole else of("length", prefix, 1.0)
         stop = None if length > 0.95 else start + length * (self._duration_s - start)
         way = of("way", prefix) if "way" in self._genes and at[f"{prefix}far"] > 0.5 else None
         return Joining(
@@ -159,11 +189,20 @@ class Space:
         )
 
 
-_HAS = 0.25
+_HAS = 0.2
 """Share of random candidates that change a part of the path, so that a third change none."""
 _LEFT_OUT = 0.4
 """Share of entries that are left out of a random candidate."""
-_CHOSEN = ("kind", "far", "control", "ecn", "like")
+_CHOSEN = ("kind", "whole", "far", "control", "ecn", "like")
+_OF_ALL = ("whole", "far", "way", "ecn", "like", "flows", "start", "length")
+_OF_KIND = {
+    "bulk": ("control",),
+    "files": ("control", "file", "pause"),
+    "cbr": ("rate", "size"),
+    "poisson": ("rate", "size"),
+    "on-off": ("rate", "size", "on", "off"),
+}
+"""Coordinates on which an entry depends, by its kind."""
 
 
 def _pick(many: Sequence[Any], share: float) -> Any:
@@ -203,6 +242,9 @@ class Target:
         if effective.get("wireless"):
             raise ScenarioError(f"{scenario.name}: wireless: wireless networks cannot be attacked")
         self.rate_bps = float(self.place["rate_bps"])
+        own = lookup(effective, f"{self.place['path']}.loss")
+        self.loss = float(own) if isinstance(own, int | float) else 0.0
+        """Share of packets that the wire loses at random, if it is constant."""
         names = {each["name"] for each in self.traffic}
         self.prefix = next(
             each
@@ -210,9 +252,21 @@ class Target:
             if not any(name.startswith(each) for name in names)
         )
 
-    def change(self, plan: Plan, queue: Any, with_links: bool = True) -> Change:
-        """What a candidate changes, under a discipline (None: the scenario's own)."""
+    @property
+    def queue(self) -> dict[str, Any]:
+        """The link's own queue, as it is written."""
+        return dict(self.place["queue"] or {"kind": "fifo"})
+
+    def change(self, plan: Plan, queue: Any, apart: bool = False) -> Change:
+        """What a candidate changes, under a discipline (None: the scenario's own).
+
+        `apart` gives transfers that join hosts of their own at both ends, 100 us away unless they
+        are farther: a host of Linux has the same settings of TCP for all its flows.
+        """
         path, values = self.place["path"], dict[str, Any]()
+        queue, box = parted(queue)
+        if box is not None:
+            values[f"{path}.box"] = box
         if plan.duration is not None:
             values["duration"] = time(plan.duration)
             if self.warmup_s >= plan.duration:
@@ -230,14 +284,25 @@ class Target:
             }
         if plan.loss is not None:
             values[f"{path}.loss"] = plan.loss
+        if plan.cut is not None:
+            cut, every = plan.cut
+            usual = values.get(f"{path}.loss", self.loss)
+            values[f"{path}.loss"] = {
+                "steps": [["0s", usual], [time(every - cut), 1.0]],
+                "period": time(every),
+            }
         if plan.reorder is not None:
             share, delay = plan.reorder
             values[f"{path}.reorder"] = {"share": share, "delay": time(delay)}
         if plan.joining:
-            entries = [self._entry(at, each) for at, each in enumerate(plan.joining, 1)]
+            entries = [self._entry(at, each, apart) for at, each in enumerate(plan.joining, 1)]
             values["traffic"] = [*self.document["traffic"], *entries]
-            ways = [self._way(at, each) for at, each in enumerate(plan.joining, 1) if each.way]
-            if ways and with_links:
+            ways = [
+                way
+                for at, each in enumerate(plan.joining, 1)
+                for way in self._ways(at, each, apart)
+            ]
+            if ways:
                 values["link"] = [*self.document.get("link", []), *ways]
         values |= plan.parameters
         return Change(queue, (self.link,), tuple(values.items()))
@@ -246,22 +311,26 @@ class Target:
         """What the joining entry of a number, from 1, is called."""
         return f"{self.prefix}-{number}"
 
-    def _way(self, number: int, joining: Joining) -> dict[str, Any]:
-        return {
-            "name": f"{self.name_of(number)}-way",
-            "from": self.name_of(number),
-            "to": self.place["from"],
-            "rate": rate(self.rate_bps * _ROOM),
-            "delay": time(joining.way or 0.0),
-        }
-
-    def _entry(self, number: int, joining: Joining) -> dict[str, Any]:
+    def _ways(self, number: int, joining: Joining, apart: bool) -> Iterator[dict[str, Any]]:
         name = self.name_of(number)
+        own = apart and joining.kind not in DATAGRAMS
+        fast = {"rate": rate(self.rate_bps * _ROOM)}
+        if joining.way or own:
+            delay = time(joining.way or _NEAR_S)
+            yield {"name": f"{name}-way", "from": name, "to": self.place["from"], **fast,
+                   "delay": delay}  # fmt: skip
+        if own:
+            yield {"name": f"{name}-end", "from": self.place["to"], "to": f"{name}-to", **fast,
+                   "delay": time(_NEAR_S)}  # fmt: skip
+
+    def _entry(self, number: int, joining: Joining, apart: bool) -> dict[str, Any]:
+        name = self.name_of(number)
+        own = apart and joining.kind not in DATAGRAMS
         entry: dict[str, Any] = {
             "name": name,
             "kind": joining.kind,
-            "from": name if joining.way else self.place["from"],
-            "to": self.place["to"],
+            "from": name if joining.way or own else self.place["from"],
+            "to": f"{name}-to" if own else self.place["to"],
             "flows": joining.flows,
             "start": time(joining.start),
         }
@@ -286,6 +355,13 @@ class Target:
             if joining.kind == "files":
                 entry |= {"size": size(joining.file), "interval": time(joining.pause)}
         return entry
+
+
+def parted(queue: Any) -> tuple[Any, Any]:
+    """A queue's table, and the box in front of it if it has one."""
+    if not isinstance(queue, Mapping) or "box" not in queue:
+        return queue, None
+    return {name: each for name, each in queue.items() if name != "box"}, queue["box"]
 
 
 def time(seconds: float) -> str:

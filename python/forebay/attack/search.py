@@ -37,6 +37,11 @@ _FIRST = 8
 """Batches at random, before any are bred."""
 PRICES = (0.0, 0.1, 0.2, 0.4, 1.0)
 """Ends of the niches by mean load of datagrams, as shares of the link's rate."""
+PATHS = {"clean": 0, "course": 1, "errors": 2}
+"""What may be done to the path, the least first."""
+_GREEDY, _WORST = 0.7, 3
+"""Share of the parents that are among the so many worst under a bound. On eight small searches
+(`benches/breeding.py`) this reached more than drawing niches alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,8 @@ class Tried:
     @property
     def path(self) -> str:
         """What it does to the path: nothing, a course of the rate, or errors on the wire."""
-        if self.plan.loss is not None or self.plan.reorder is not None:
+        wire = (self.plan.loss, self.plan.reorder, self.plan.cut)
+        if any(each is not None for each in wire):
             return "errors"
         return "course" if self.plan.slow is not None else "clean"
 
@@ -167,9 +173,11 @@ def _bred(rng: np.random.Generator, found: Searched, space: Space) -> Point:
         which = _blocks(space)
         taken = which == rng.choice(np.unique(which))
         point[taken] = other[taken]
+    # What a candidate does not depend on is left alone: changed, it would be the same one.
+    live = np.array(space.live(point.tolist()))
     count = len(point)
-    changed = rng.random(count) < rng.choice([1.5, 3.0, 6.0]) / count
-    changed[rng.integers(count)] = True
+    changed = live & (rng.random(count) < rng.choice([1.0, 2.0, 4.0]) / live.sum())
+    changed[rng.choice(np.flatnonzero(live))] = True
     anew = rng.random(count) < 0.3
     step = rng.normal(0.0, rng.choice([0.02, 0.1, 0.25]), count)
     point[changed & anew] = rng.random(count)[changed & anew]
@@ -179,23 +187,24 @@ def _bred(rng: np.random.Generator, found: Searched, space: Space) -> Point:
 
 
 def _parent(rng: np.random.Generator, found: Searched) -> Tried:
-    """A niche's worst, or one of its cells that do most harm, or any cell.
+    """One of the worst cells under a bound on what they cost, a niche's worst, or any cell.
 
-    A niche is chosen the less often, the more came into it since its worst grew.
+    The bound, a price and what may be done to the path, is drawn at random: so cheap attacks are
+    bred as often as those that pay. A niche is chosen the less often, the more came into it since
+    its worst grew.
     """
+    cells = list(found.cells.values())
     choice = rng.random()
-    if choice < 0.2:
-        cells = list(found.cells.values())
+    if choice < _GREEDY:
+        price, path = int(rng.integers(len(PRICES) + 1)), int(rng.integers(len(PATHS)))
+        within = [each for each in cells if each.price <= price and PATHS[each.path] <= path]
+        worst = sorted(within or cells, key=lambda each: -each.harm.mean)[:_WORST]
+        return worst[int(rng.integers(len(worst)))]
+    if choice < _GREEDY + 0.1:
         return cells[int(rng.integers(len(cells)))]
     niches = list(found.best)
     weights = np.array([1 / (10 + found.idle[each]) for each in niches])
-    niche = niches[int(rng.choice(len(niches), p=weights / weights.sum()))]
-    if choice < 0.6:
-        return found.best[niche]
-    some = [each for cell, each in found.cells.items() if cell[0] == niche]
-    ranked = sorted(some, key=lambda each: -each.harm.mean)
-    many = ranked[: max(1, len(ranked) // 4)]
-    return many[int(rng.integers(len(many)))]
+    return found.best[niches[int(rng.choice(len(niches), p=weights / weights.sum()))]]
 
 
 def _blocks(space: Space) -> NDArray[np.int64]:

@@ -41,7 +41,9 @@ def print_outcome(console: Console, outcome: Outcome, folder: Path) -> None:
         "time."
     )
     if not outcome.finds:
-        console.print("No candidate does more harm than that: widen the bounds, or give more time.")
+        if not outcome.faults:
+            none = "No candidate does more harm than that: widen the bounds, or give more time."
+            console.print(none)
         return
     for title, some in _parts(outcome):
         if some:

@@ -51,6 +51,9 @@ def _path(target: Target, plan: Plan) -> Iterator[str]:
         )
     if plan.loss is not None:
         yield f"The wire loses {100 * plan.loss:.3g} % of the packets."
+    if plan.cut is not None:
+        cut, every = plan.cut
+        yield f"Every {time(every)} the wire loses everything for {time(cut)}."
     if plan.reorder is not None:
         share, late = plan.reorder
         yield f"{100 * share:.3g} % of the packets arrive {time(late)} late."

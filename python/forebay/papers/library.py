@@ -17,6 +17,8 @@ RESULTS = "results.json"
 """The record of a run (see `forebay.papers.record`), as it is kept with its paper."""
 FIT = "fit.json"
 """What `forebay paper fit` found, as it is kept with its paper."""
+ATTACKED = "attack/found.json"
+"""The worst known network of a paper's system (see `forebay.papers.attacked`)."""
 WORDS = "words.md"
 """The texts of a paper's page."""
 
@@ -62,6 +64,11 @@ def kept(key: str) -> dict[str, Any] | None:
 def fitted(home: Path) -> dict[str, Any] | None:
     """What `forebay paper fit` found of the paper in a folder; none if it was not kept."""
     return _read(home / FIT)
+
+
+def attacked(home: Path) -> dict[str, Any] | None:
+    """The worst known network of the system of the paper in a folder, if one is kept."""
+    return _read(home / ATTACKED)
 
 
 def _read(path: Path) -> dict[str, Any] | None:

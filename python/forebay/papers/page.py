@@ -12,7 +12,7 @@ from forebay._report import chart, markdown
 from forebay._report.page import Block, Bullets, Figure, Heading, Section, Table, Text
 from forebay._report.panel import read
 from forebay._report.table import cell
-from forebay.papers import fitted, library, verdicts
+from forebay.papers import attacked, fitted, library, verdicts
 
 IMAGES = "images"
 """Folder of the figures, beside the page."""
@@ -33,12 +33,12 @@ def write(found: Mapping[str, Any], folder: Path, home: Path) -> Path:
     for name in (_name(found), *(image(found, figure) for figure in found["figures"])):
         _disk.check_output(folder / name, [home / library.WORDS])
     draw_all(found, folder)
-    return _write(folder, found, blocks(found, library.fitted(home)))
+    return _write(folder, found, blocks(found, library.fitted(home), library.attacked(home)))
 
 
 def write_short(found: Mapping[str, Any], folder: Path, home: Path) -> Path:
     """Write the page without images to `folder`: what was found; returns the page."""
-    return _write(folder, found, short(found, library.fitted(home)))
+    return _write(folder, found, short(found, library.fitted(home), library.attacked(home)))
 
 
 def _write(folder: Path, found: Mapping[str, Any], made: Iterable[Block]) -> Path:
@@ -76,10 +76,14 @@ def _head(found: Mapping[str, Any]) -> Iterator[Block]:
         yield Text("**A quick run: too few replications to judge by.**")
 
 
-def short(found: Mapping[str, Any], fit: Mapping[str, Any] | None) -> Iterator[Block]:
+def short(
+    found: Mapping[str, Any],
+    fit: Mapping[str, Any] | None,
+    attack: Mapping[str, Any] | None = None,
+) -> Iterator[Block]:
     """The page in short: what was found, the verdicts, and why some differ.
 
-    `fit` is what `forebay paper fit` found, if it was kept.
+    `fit` is what `forebay paper fit` found, and `attack` the worst known network, if kept.
     """
     yield from _head(found)
     rows = [[each["id"], each["verdict"], each["words"]] for each in found["hypotheses"]]
@@ -91,16 +95,22 @@ def short(found: Mapping[str, Any], fit: Mapping[str, Any] | None) -> Iterator[B
         yield Section("Why claims differ, or cannot be tested", [Bullets(why)])
     if fit is not None:
         yield fitted.short(fit)
+    if attack is not None:
+        yield attacked.section(attack)
     headings = [each["heading"] for each in found["sections"]]
     yield Section(
         "Everything else", [Text(_ELSEWHERE.format(paper=found["paper"])), Bullets(headings)]
     )
 
 
-def blocks(found: Mapping[str, Any], fit: Mapping[str, Any] | None) -> Iterator[Block]:
+def blocks(
+    found: Mapping[str, Any],
+    fit: Mapping[str, Any] | None,
+    attack: Mapping[str, Any] | None = None,
+) -> Iterator[Block]:
     """The page: what was found, the figures, the differences, then everything else.
 
-    `fit` is what `forebay paper fit` found, if it was kept.
+    `fit` is what `forebay paper fit` found, and `attack` the worst known network, if kept.
     """
     yield from _head(found)
     opening = [Text(found["found"]), *_summary(found, fit, _named), *_numbers(found)]
@@ -119,6 +129,8 @@ def blocks(found: Mapping[str, Any], fit: Mapping[str, Any] | None) -> Iterator[
         yield Section("Our own hypotheses", [Text(_OURS), *ours])
     if fit is not None:
         yield fitted.section(fit)
+    if attack is not None:
+        yield attacked.section(attack)
     yield Section("Setup", [Text(found["setup"])])
     yield Section("Statistics", [Text(found["statistics"]), *_studies(found), Text(_made(found))])
     for section in found["sections"]:

@@ -132,6 +132,7 @@ _FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "burst": {"packets": st.one_of(st.integers(1, 200), plain), "size": numbers, "like": numbers},
     "forget": {"change": numbers},
     "ask": {"lane": numbers, "id": st.one_of(st.integers(0, 2000), numbers)},
+    "why": {"lane": numbers, "at_ns": numbers, "loss": plain},
     "story": {"name": st.sampled_from(NAMES), "step": st.one_of(st.integers(0, 6), numbers)},
     "ack": {"number": numbers},
 }

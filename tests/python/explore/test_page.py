@@ -246,6 +246,18 @@ def test_compare_and_report(tab: Tab) -> None:
     report.close()
 
 
+def test_a_click_on_a_spike_asks_why(tab: Tab) -> None:
+    tab.seek(7.5)
+    over = tab.page.locator('.measure[data-name="queue"] .u-over')
+    expect(over).to_be_visible(timeout=20_000)
+    box = over.bounding_box()
+    assert box is not None
+    over.click(position={"x": 0.4 * box["width"], "y": box["height"] / 2})
+    dialog = tab.page.locator("#dialog")
+    expect(dialog).to_contain_text("Why packets waited under", timeout=60_000)
+    expect(dialog).to_contain_text("The same run without")
+
+
 def test_a_reload_and_a_second_tab_see_the_same(tab: Tab, server: Server) -> None:
     tab.seek(7.5)
     tab.show_changes()

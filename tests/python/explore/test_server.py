@@ -435,6 +435,22 @@ def test_lanes_are_compared_and_reported(page: Page, server: Server) -> None:
     assert "<html" in server.get(f"/{TOKEN}/report")[2]
 
 
+def test_why_packets_wait_is_answered_with_the_changes(page: Page) -> None:
+    page.send("seek", at_ns=1_000_000_000).send("change", path="dumbbell.rate", value="2Mbit")
+    page.send("why", lane=0, at_ns=1_400_000_000)
+    page.until(lambda: any(each.get("parts") for each in page.others), seconds=60)
+    found = page.others[-1]
+    assert declared(found, "Explained") == 1
+    seen, shown, tried, _ = found["parts"]
+    assert "At 1.4s packets wait" in seen[0]
+    assert shown[0].startswith(("Cause: ", "No single cause"))
+    assert any("2Mbit" in each or "dumbbell.rate" in each for each in tried)
+    page.send("why", lane=7, at_ns=1_400_000_000)
+    assert "there are 2 lanes" in page.said("lane")["text"]
+    page.send("why", lane=0, at_ns=1 << 62)
+    assert "must be within the run" in page.said("within")["text"]
+
+
 def test_a_comparison_that_fails_is_told(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise RuntimeError("no memory")

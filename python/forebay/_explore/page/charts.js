@@ -16,6 +16,8 @@ import * as units from "./units.js";
  * @property {number[]} times
  * @property {Column[]} columns a curve each
  * @property {number} top the largest value
+ *
+ * @typedef {(lane: number, atS: number) => void} Ask
  */
 
 const HEIGHT = 132;
@@ -34,13 +36,17 @@ export class Chart {
   #plot = null;
   #drawn = "";
 
+  #ask;
+
   /**
    * @param {keyof typeof CHARTED} measure
    * @param {ShownLane[]} lanes
+   * @param {Ask | null} ask called when an instant is clicked at which somebody may ask why
    */
-  constructor(measure, lanes) {
+  constructor(measure, lanes, ask) {
     this.#measure = CHARTED[measure];
     this.#lanes = lanes;
+    this.#ask = ask;
     const whose = this.#measure.whole ? "all disciplines" : lanes[0].lane.label;
     const label = `${this.#measure.title} of ${whose} over time`;
     this.#area = make("div", { role: "img", "aria-label": label });
@@ -116,10 +122,27 @@ export class Chart {
     if (curves.length) {
       const empty = /** @type {uPlot.AlignedData} */ ([[], ...curves.map(() => [])]);
       this.#plot = new uPlot(this.#options(curves), empty, this.#area);
+      this.#listen(this.#plot);
     } else {
       const words = this.#measure === CHARTED.drops ? "None so far" : "Nothing yet";
       this.#area.append(make("p", { className: "empty" }, words));
     }
+  }
+
+  /** @param {uPlot} plot */
+  #listen(plot) {
+    const ask = this.#ask;
+    if (!ask) return;
+    plot.over.title = "Click: why?";
+    plot.over.addEventListener("click", () => {
+      const { left = -1, idx } = plot.cursor;
+      if (left < 0 || idx === null || idx === undefined) return;
+      // Of all lanes in one chart, that which has most there.
+      const values = plot.data.slice(1).map(column => column[idx] ?? 0);
+      const most = this.#measure.whole ? values.indexOf(Math.max(...values)) : 0;
+      const { lane } = this.#lanes[most] ?? this.#lanes[0];
+      ask(lane.id, plot.posToVal(left, "x"));
+    });
   }
 
   /**

@@ -135,6 +135,27 @@ export function saved(files, stage) {
   open("Saved, with every change", ...sections);
 }
 
+/**
+ * Why packets waited or were dropped.
+ * @param {string} title
+ * @param {string[][]} parts as `Explained` has them
+ */
+export function explained(title, [seen, [cause, ...also], tried, others]) {
+  /** @type {(text: string) => HTMLElement} */
+  const paragraph = text => make("p", {}, text);
+  /** @type {(text: string) => HTMLElement} */
+  const item = text => make("li", {}, text);
+  open(
+    title,
+    ...seen.map(paragraph),
+    make("p", {}, make("b", {}, cause)),
+    ...also.map(paragraph),
+    make("h3", {}, "The same run without"),
+    make("ul", {}, ...tried.map(item)),
+    ...others.map(paragraph),
+  );
+}
+
 /** @param {string} where */
 export function address(where) {
   const link = make("a", { href: where, target: "_blank", rel: "noopener" }, "Open the report");

@@ -41,7 +41,12 @@ const send = (type, ...fields) => live.send(type, ...fields);
 const tellStory = (name, step) => send("story", { name, step });
 const messages = new dialogs.Messages(at("said"));
 const lanes = new Lanes(at("lanes"), send);
-const series = new Series(at("charts"), at("toggles"), part("window", HTMLSelectElement));
+const series = new Series(
+  at("charts"),
+  at("toggles"),
+  part("window", HTMLSelectElement),
+  (lane, atS, loss) => send("why", { lane, at_ns: Math.round(atS * 1e9), loss }),
+);
 const change = new ChangePanel(at("change"), send);
 const story = new StoryPanel(at("story"), body, tellStory, step => {
   if (step) series.show(step.shows);
@@ -83,6 +88,11 @@ const handlers = {
   compared: message => {
     if (message.done < 0) at("compared").hidden = true;
     else compared.draw(at("compared"), message, live.cancel);
+  },
+  explained({ title, done, parts }) {
+    messages.hush("why");
+    if (done < 1) messages.say("info", `${title}? ${Math.round(100 * done)} %`, "why");
+    else dialogs.explained(title, parts);
   },
   reported({ done, address }) {
     if (address === null) {
@@ -204,6 +214,11 @@ function report() {
   send("report");
 }
 
+function askWhy() {
+  const lane = stage?.lanes[0]?.id;
+  if (lane !== undefined && frame) send("why", { lane, at_ns: frame.now_ns });
+}
+
 const openStories = () => dialogs.stories(story.stories, story.told, tellStory);
 
 /**
@@ -225,6 +240,7 @@ const ACTIONS = [
   ["save", "s", "s", "Save with all changes", () => send("save")],
   ["compare", "m", "m", "Compare with replications", () => send("compare")],
   ["report", "r", "r", "Open the report", report],
+  [null, "w", "w", "Why do packets wait now, under the first discipline?", askWhy],
   ["theme", "t", "t", "Light or dark", switchTheme],
   ["open-keys", "?", "?", "These keys", openKeys],
 ];

@@ -4,7 +4,7 @@
  */
 
 /** What the server sends. */
-export type Message = Stage | Frame | StoryOf | Said | Saved | Compared | Reported;
+export type Message = Stage | Frame | StoryOf | Said | Saved | Compared | Reported | Explained;
 
 /** A discipline as a scenario writes it: its kind, or a table with `kind`. */
 export type Queue = string | Record<string, unknown>;
@@ -29,6 +29,7 @@ export interface Commands {
   forget: { change: number };
   ask: { lane: number; id: number };
   compare: { runs?: number };
+  why: { lane: number; at_ns: number; loss?: boolean };
   story: { name: string; step: number };
   ack: { number: number };
 }
@@ -431,4 +432,16 @@ export interface Reported {
   done: number;
   /** To be opened beside the page; it has the token in it. */
   address: string | null;
+}
+
+/** Answer to `why`: first with `done` below 1 and no parts, then with them. */
+export interface Explained {
+  type: "explained";
+  title: string;
+  done: number;
+  /**
+   * Sentences on what was seen; the cause, and what else is shown; every rerun without something;
+   * other disciplines.
+   */
+  parts: string[][];
 }

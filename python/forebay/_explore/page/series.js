@@ -12,6 +12,8 @@ import { button, make, onColours } from "./style.js";
 
 const VARIABLES = { title: "The discipline's own variables", button: "Variables", unit: "" };
 const MEASURES = { ...CHARTED, variables: VARIABLES };
+/** @type {Measure[]} */
+const ASKED = ["queue", "delay", "drops"]; // of which somebody may ask why
 const NAMES = /** @type {Measure[]} */ (Object.keys(MEASURES));
 
 export class Series {
@@ -42,13 +44,17 @@ export class Series {
     }
   });
 
+  #ask;
+
   /**
    * @param {HTMLElement} host
    * @param {HTMLElement} toggles
    * @param {HTMLSelectElement} span how long the window is: seconds, "inf", or empty
+   * @param {(lane: number, atS: number, loss: boolean) => void} ask why packets waited or were lost
    */
-  constructor(host, toggles, span) {
+  constructor(host, toggles, span, ask) {
     this.#host = host;
+    this.#ask = ask;
     span.addEventListener("change", () => {
       this.#span = span.value === "" ? null : span.value === "inf" ? Infinity : Number(span.value);
     });
@@ -123,7 +129,10 @@ export class Series {
       parts = this.#variables;
     } else {
       const groups = CHARTED[name].whole ? [this.#lanes] : this.#lanes.map(lane => [lane]);
-      parts = groups.map(lanes => new Chart(name, lanes));
+      /** @type {import("./charts.js").Ask} */
+      const asked = (lane, atS) => this.#ask(lane, atS, name === "drops");
+      const ask = ASKED.includes(name) ? asked : null;
+      parts = groups.map(lanes => new Chart(name, lanes, ask));
       this.#charts.set(name, parts);
     }
     const cards = parts.map(each => each.card);

@@ -1,0 +1,86 @@
+"""One worst case of each system of the five papers, as `papers/*/attack` keeps it.
+
+    python benches/paper_attacks.py OUT [--minutes 0.25] [--only aspq]
+
+Each folder has `scenario.toml`, what is attacked. This writes `found.toml` beside it, the worst
+find that is confirmed (the worst if none is), and `found.json`, what the paper's page says of it.
+The harm is what the system does more than a rival: its paper's own baseline. OUT keeps all runs;
+called again, it goes on. `forebay paper run NAME --page` is not needed: pages are made of what is
+kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from forebay import _disk, _engine, _written, attack, load
+from forebay.attack import finds, words
+from forebay.attack.confirm import CONFIRMED
+
+HOME = Path(__file__).parents[1] / "papers"
+ATTACKS: dict[str, dict[str, Any]] = {
+    "cq-aqm": {"against": "prio", "measure": "loss"},
+    "ncq": {"against": "fifo", "measure": "p99"},
+    "cp-aqm": {"against": "fifo", "measure": "starvation"},
+    "drop-strategies": {"against": "red", "measure": "starvation"},
+    "aspq": {"box": "aspq", "measure": "starvation"},
+}
+"""Papers, and how their system is attacked."""
+
+
+def main() -> None:
+    """Attack what is asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--minutes", type=float, default=0.25)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    for paper, how in ATTACKS.items():
+        if options.only in paper:
+            keep(paper, how, options.out / paper, options.minutes)
+
+
+def keep(paper: str, how: dict[str, Any], folder: Path, minutes: float) -> None:
+    """Attack the system of a paper, and keep what was found."""
+    home = HOME / paper.replace("-", "_") / "attack"
+    place = home.relative_to(HOME.parent)
+    given = " ".join(f"--{name} {value}" for name, value in how.items())
+    command = f"forebay attack {place}/scenario.toml {given} --minutes {minutes:g}"
+    outcome = attack.attack(
+        load(home / "scenario.toml"), folder, **how, seconds=60 * minutes, command=command
+    )
+    confirmed = [each for each in outcome.finds if each.verdict == CONFIRMED]
+    found = (confirmed or list(outcome.finds))[0]
+    text = finds.file_text(found, outcome.measure, outcome.target, command)
+    _disk.write(home / "found.toml", text)
+    record = {
+        "command": command,
+        "run": f"forebay run {place}/found.toml",
+        "version": _engine.version,
+        "attacked": outcome.called,
+        "beside": outcome.beside,
+        "measure": outcome.measure.title,
+        "harm": words.harm(outcome.measure, found.harm),
+        "calm": words.harm(outcome.measure, outcome.calm),
+        "about": words.in_short(outcome.target, found.small.plan),
+        "verdict": found.verdict,
+        "confirmations": [
+            {
+                "how": each.how,
+                "verdict": each.verdict,
+                "harm": words.interval(outcome.measure, each.found),
+                "why": each.why,
+            }
+            for each in found.confirmations
+        ],
+        "candidates": outcome.searched.tried,
+        "cpu_seconds": round(outcome.searched.cpu_s, 1),
+    }
+    _disk.write(home / "found.json", _written.dump(record))
+    print(paper, found.verdict, record["harm"], record["about"], flush=True)
+
+
+if __name__ == "__main__":
+    main()
