@@ -1,12 +1,12 @@
-"""One worst case of each system of the five papers, as `papers/*/attack` keeps it.
+"""One worst case of the system of a paper, as `papers/*/attack` keeps it.
 
     python benches/paper_attacks.py OUT [--minutes 0.25] [--only aspq]
 
 Each folder has `scenario.toml`, what is attacked. This writes `found.toml` beside it, the worst
 find that is confirmed (the worst if none is), and `found.json`, what the paper's page says of it.
-The harm is what the system does more than a rival: its paper's own baseline. OUT keeps all runs;
-called again, it goes on. `forebay paper run NAME --page` is not needed: pages are made of what is
-kept.
+The harm is what the system does more than a rival: its paper's own baseline. Of CQ-AQM and CP-AQM
+no such find was confirmed: their finds are those of `worst_cases.py`, without a rival. OUT
+keeps all runs; called again, it goes on. `forebay paper page NAME` writes the page again.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from forebay.attack.confirm import CONFIRMED
 
 HOME = Path(__file__).parents[1] / "papers"
 ATTACKS: dict[str, dict[str, Any]] = {
-    "cq-aqm": {"against": "prio", "measure": "loss"},
     "ncq": {"against": "fifo", "measure": "p99"},
-    "cp-aqm": {"against": "fifo", "measure": "starvation"},
     "drop-strategies": {"against": "red", "measure": "starvation"},
     "aspq": {"box": "aspq", "measure": "starvation"},
 }
