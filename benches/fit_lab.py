@@ -8,8 +8,9 @@ discipline of Linux 6.1 in virtual time (`make virtual-linux gate`). Each is loa
 transfers of Linux TCP beside probes, as for benches/fit.py, and fitted from the capture. Then
 another load is put on the same link: two transfers that begin 2 s apart, and calls with a tenth of
 the rate. What the fitted scenario says of it is compared with what the lab measures (three seeds;
-five of the simulation), beside fits of rate and round trip alone: a FIFO of 1000 packets, and one
-of their product.
+five of the simulation). Beside it stands what the engine says of the link's own parameters, which
+no fit can better, and of rate and round trip alone: a FIFO of 1000 packets, and one of their
+product.
 
 Captures and what the lab measured are kept in the folder, so that another fit needs no lab. A line
 is added to docs/fit/linux-SET.csv for each link; the same command goes on where it was stopped.
@@ -33,7 +34,7 @@ from forebay import _engine, lab
 from forebay import run as simulate
 from forebay._scenario import Scenario
 from forebay.fit import fit
-from forebay.fit.candidates import KINDS
+from forebay.fit.candidates import KINDS, red_of_linux
 from forebay.fit.measurement import Flow
 from forebay.fit.trial import Load, Route, document
 
@@ -75,6 +76,18 @@ def queue(of: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
     text = options.get(of["kind"], f"limit {room // 1500}")
     return {"kind": "kernel", "qdisc": QDISCS[of["kind"]], "options": text}
+
+
+def own_queue(of: dict[str, Any]) -> dict[str, Any]:
+    """The same discipline in the engine, with the link's own parameters."""
+    room = round(of["room"])
+    if of["kind"] == "red":
+        return red_of_linux(max(2000, room // 12) / 1500) | {"limit": f"{room}B"}
+    if of["kind"] == "cake":
+        memory = f"{of['holds']:.0f}B"
+        return {"kind": "cake", "bandwidth": f"{of['rate']:.0f}bit", "memory_limit": memory}
+    rules = {"pie": {"t_update": "20ms"}, "fq-codel": {"backlog": "all"}}.get(of["kind"], {})
+    return {"kind": of["kind"], "limit": f"{room // 1500}p"} | rules
 
 
 def other(path: Route, begin: float = 0.0) -> dict[str, Any]:
@@ -139,6 +152,7 @@ def one(of: dict[str, Any], folder: Path) -> dict[str, Any]:
     # By rate and round trip alone: a FIFO of the usual room, and one of their product.
     rooms = {"usual": 1000, "product": product}
     ways = {"truth": mean(truth), "fitted": foretold(Route(rate, rtt, fitted["queue"]))}
+    ways["known"] = foretold(Route(of["rate"], of["rtt"], own_queue(of)))
     for name, room in rooms.items():
         fifo = {"kind": "fifo", "limit": f"{room}p"}
         ways[name] = foretold(Route(of["rate"], of["rtt"], fifo))
@@ -182,7 +196,7 @@ def table(path: Path) -> None:
     print("| foretold | links | queue within 10 % | median error | shares within 10 points |")
     print("|---|---|---|---|---|")
     for title, chosen in (("all", good), ("discipline decided", part)):
-        for way in ("fitted", "usual", "product"):
+        for way in ("fitted", "known", "usual", "product"):
             errors = [abs(row[f"{way}.queue"] / max(row["truth.queue"], 1.0) - 1) for row in chosen]
             names = [name for name in (chosen or [{}])[0] if name.startswith(f"{way}.share")]
             off = [

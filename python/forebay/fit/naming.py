@@ -11,9 +11,9 @@ from forebay.fit.direct import Direct, waits_of
 from forebay.fit.found import Discipline
 from forebay.fit.measurement import Measurement
 
-SURE = 0.9
+SURE = 0.95
 """Least probability of a discipline that is named."""
-_ALIKE = 0.95
+_ALIKE = SURE
 """Probability of those that are said to look alike."""
 _ALIEN = 5.0
 """Mean square of standard deviations beyond which no candidate explains a measurement."""
