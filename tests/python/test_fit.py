@@ -406,3 +406,16 @@ def inner(value: Any) -> Any:
 def test_fuzz_pings(tmp_path: Path) -> None:
     path = tmp_path / "fuzzed.txt"
     fuzz(lambda raw: check(put(path, raw)), mutated(PING))
+
+
+def test_what_looks_alike_is_named_together(tmp_path: Path) -> None:
+    # 12 ms of packets: less than PIE's target.
+    found = fit.fit([captured(tmp_path, loaded({"kind": "pie", "limit": "5p"}))], tmp_path / "out")
+    assert found.discipline.kind is None and "pie" in found.discipline.alike
+    assert set(found.discipline.alike) <= {"fifo", "pie", "codel"}
+    assert "look alike" in found.discipline.why
+    shown = (tmp_path / "out" / "scenario.toml").read_text()
+    assert " or " in next(line for line in shown.splitlines() if line.startswith("# discipline"))
+    buffer = found.estimates["buffer"]
+    assert buffer.low is not None and buffer.high is not None
+    assert buffer.low <= 5 * 1500 <= buffer.high

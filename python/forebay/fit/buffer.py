@@ -27,6 +27,8 @@ _OFTEN = 3
 
 _TIGHT = 3.0
 """By how much a limited buffer must explain more than a large one, in (tempered) logarithms."""
+_FULL = {"fifo", "codel", "pie"}
+"""Disciplines that are full when they lose packets, if they look like a FIFO."""
 _HARDLY = 0.01
 """Probability of disciplines that are left out of account."""
 _FILL = "a load that fills it would: several transfers at once, on an idle link"
@@ -129,6 +131,10 @@ def buffer_of(seen: Measurement, direct: Direct, named: Named, queue: Queue) -> 
     """A FIFO's room is what waits whenever something is lost; other kinds seldom fill theirs."""
     kind = named.discipline.kind
     least = _least(seen, direct, named.discipline, queue)
+    alike = set(named.discipline.alike)
+    if "fifo" in alike and alike <= _FULL:
+        # Whichever it is, it is full whenever it loses.
+        kind = "fifo"
     if kind is None:
         why = f"it depends on the discipline, which cannot be told; {_FILL}"
         return Estimate("buffer", "B", None, low=least, why=why)
@@ -157,11 +163,11 @@ def _of_fifo(seen: Measurement, direct: Direct, best: Candidate, queue: Queue) -
     if direct.cross is not None and direct.cross.low > 0.01 * rate:
         slack = max(slack, 0.04 * top)
     value = top
-    if again is not None and direct.rtt is not None:
+    if again is not None and best.room is not None and direct.rtt is not None:
         rtt = direct.rtt.value
         shown = overflow_of(again, waits_of(again, rtt, rate), rate, rtt).waits
         if len(shown):
-            off = (best.room or 0.0) - top_of(shown * rate / 8)[0]
+            off = best.room - top_of(shown * rate / 8)[0]
             off = float(np.clip(off, -0.3 * top, 0.3 * top))
             value, slack = max(1500.0, top + off), slack + 0.2 * abs(off)
     return Estimate("buffer", "B", value, max(0.0, value - slack), value + slack)

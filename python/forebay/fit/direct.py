@@ -111,7 +111,8 @@ def read_off(measured: Measurement) -> Direct:
         why = "packets hardly ever waited, so the load did not fill the link"
         rate = None
     course: Course = ()
-    if busy > _FULL:
+    if busy > _FULL and len(measured.flows) > 1:
+        # The share of a single one depends on what others send.
         # What arrives, or is acknowledged, left the queue so much earlier.
         late = rtt.value * (1.0 if measured.vantage == "sender" else 0.5)
         course = tuple((max(0.0, at - late), value) for at, value in capacity.course)
