@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forebay.fit.candidates import NAMES, SHARED, Candidate, Judged
+from forebay.fit.candidates import HELD_S, NAMES, SHARED, Candidate, Judged
 from forebay.fit.direct import Direct, overflow_of, waits_of
 from forebay.fit.found import Discipline, Estimate
 from forebay.fit.measurement import Measurement, Numbers
@@ -22,11 +22,14 @@ _SURE = 0.97
 _MARGIN = 3
 """Full packets that are taken off a bound: one in transmission, which is not in the room, one that
 an acknowledgment was late for, and one that came when there was room for a part of it."""
-_OFTEN = 3
-"""How often as much must have been seen: a single acknowledgment may be late by chance."""
+_TIMES, _OFTEN = 3, 0.95
+"""How often as much must have been seen: a single acknowledgment may be late by chance. For a bound
+it is the share of all times that had less."""
 
 _TIGHT = 3.0
 """By how much a limited buffer must explain more than a large one, in (tempered) logarithms."""
+_AS_FULL = 0.95
+"""Share of the largest wait at a loss that others must have."""
 _FULL = {"fifo", "codel", "pie"}
 """Disciplines that are full when they lose packets, if they look like a FIFO."""
 _HARDLY = 0.01
@@ -97,12 +100,21 @@ def usual_top(values: Numbers) -> float:
     """The largest of values that came some times; 0 without any."""
     if not len(values):
         return 0.0
-    return float(np.sort(values)[-min(_OFTEN, len(values))])
+    return float(np.sort(values)[-min(_TIMES, len(values))])
 
 
-def surely(counted: float) -> float | None:
+def often(values: Numbers) -> float:
+    """What a twentieth of the values reach; 0 without any.
+
+    More may be errors: of repeated packets it is not known which arrived.
+    """
+    return float(np.quantile(values, _OFTEN)) if len(values) else 0.0
+
+
+def surely(counted: float, rate: float) -> float | None:
     """What a room is at least if so many bytes were counted in it; None if that says nothing."""
-    bound = _SURE * counted - _MARGIN * 1500
+    late = rate * HELD_S / 8
+    bound = _SURE * counted - _MARGIN * 1500 - late
     return bound if bound >= 1500 else None
 
 
@@ -149,7 +161,9 @@ def buffer_of(seen: Measurement, direct: Direct, named: Named, queue: Queue) -> 
     if tight is not None and (large is None or tight.likelihood > large.likelihood + _TIGHT):
         value = tight.candidate.room or 0.0
         slack = max(1500.0, 0.08 * value)
-        if kind in ("codel", "pie"):
+        # A buffer that was full is as full at other losses.
+        often = usual_top(at_losses(seen, direct, queue.held, queue.rate)) > _AS_FULL * value
+        if kind in ("codel", "pie") and often:
             return Estimate("buffer", "B", value, value - slack, value + slack)
     why = f"{NAMES[kind]} keeps the queue short, so that its room was not seen"
     return Estimate("buffer", "B", None, low=least, why=why)
@@ -176,12 +190,13 @@ def _of_fifo(seen: Measurement, direct: Direct, best: Candidate, queue: Queue) -
 def _least(seen: Measurement, direct: Direct, discipline: Discipline, queue: Queue) -> float | None:
     """Bytes that the buffer has at least; None if nothing tells."""
     if queue.held is not None:
-        return surely(usual_top(queue.held.least))
+        return surely(often(queue.held.least), queue.rate)
     fair = sum(share for kind, share in discipline.weights.items() if kind not in SHARED)
     if fair > _HARDLY or seen.vantage == "summary" or direct.rtt is None:
         # A packet waits for others that came after it, and a report is smoothed.
         return None
-    return surely(usual_top(waits_of(seen, direct.rtt.value, queue.rate)) * queue.rate / 8)
+    waits = waits_of(seen, direct.rtt.value, queue.rate)
+    return surely(often(waits) * queue.rate / 8, queue.rate)
 
 
 def top_of(events: Numbers) -> tuple[float, float]:

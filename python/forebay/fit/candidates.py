@@ -47,7 +47,7 @@ _MARKING = ("codel", "fq-codel", "pie", "red")
 """Disciplines that mark if they are told to; CAKE always does."""
 _LARGE_S = 4.0
 """What a buffer holds that nobody fills, in s at the link's rate."""
-_HELD_S = 0.001
+HELD_S = 0.001
 """How long receivers may hold SACK back, which looks like a longer wait."""
 _FIRST, _MORE = 1, 4
 """Seeds of every candidate, and more of those that remain."""
@@ -127,7 +127,7 @@ def candidates(
     usual_room, most, held = rooms.usual, rooms.most, rooms.held
     tight: list[float | None] = [None] if most is None else [None, most]
     found = [Candidate("fifo", {"kind": "fifo", "limit": limit(usual_room or large)}, usual_room)]
-    if usual_room is not None and (less := usual_room - _HELD_S * rate / 8) > 3000:
+    if usual_room is not None and (less := usual_room - HELD_S * rate / 8) > 3000:
         found.append(Candidate("fifo", {"kind": "fifo", "limit": limit(less)}, less))
     fair: list[float | None] = [None] if held is None else [None, held]
     kinds: list[tuple[str, dict[str, Any], list[float | None]]] = [
