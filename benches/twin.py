@@ -2,9 +2,9 @@
 
 .venv/bin/python benches/twin.py --circuits 10000 --hours 4,12,20
 
-Writes the files of a provider and the statistics of a day: 1.5 Mbit/s a circuit on average in the
-evening, a sixth of it at four in the morning, as lognormal as people are. Prints for each hour what
-the scenario has, and the processor time and memory of `forebay twin` and `forebay run`.
+Writes the files of a provider and the statistics of a day: 1.6 Mbit/s a circuit on average at four
+in the afternoon, a seventh of it at four in the morning, lognormal among people. Prints for each
+hour what the scenario has, and the processor time and memory of `forebay twin` and `forebay run`.
 """
 
 from __future__ import annotations
