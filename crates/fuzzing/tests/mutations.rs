@@ -23,7 +23,7 @@ fn asked() -> u64 {
 #[test]
 fn mutated_configurations_requests_answers_and_recordings_are_read() {
     let mut rng = Rng::named(1, "inputs");
-    for target in ["answers", "configuration", "control", "recording"] {
+    for target in ["answers", "configuration", "control", "page", "recording"] {
         let inputs = common::corpus(target).expect("it has a corpus");
         for _ in 0..asked() * INPUTS / PACKETS {
             let (_, mut input) = inputs[rng.below(inputs.len() as u64) as usize].clone();
