@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -16,6 +16,8 @@ from forebay.stats import Interval, interval
 
 PACKETS = 30
 """Q_max in packets."""
+NAMED = (1.05, 1.2, 1.5, 2.0)
+"""Values of c_max above 1 that the text names (sections 3.3 and 4.3 to 4.5)."""
 
 
 def spread(sources: Sources) -> Interval | None:
@@ -163,13 +165,18 @@ def differing(sources: Sources) -> Interval:
 
 
 def steps(sources: Sources) -> list[dict[str, Any]]:
-    """Steps to the next larger T_c, and to the next smaller c_max, of those that were run.
+    """Steps to the next larger T_c, and to the next smaller c_max, of those that were run."""
+    return _steps(sources, sorted({c for c in sources.points("tcp", {})["c_max"] if c > 1}))
 
-    At T_c = Q_max, c_max has no effect.
-    """
-    runs = sources.points("tcp", {}).filter(pl.col("c_max") > 1)
-    thresholds = sorted(set(runs["T_c"]), key=_packets)
-    values = sorted(set(runs["c_max"]))
+
+def named_steps(sources: Sources) -> list[dict[str, Any]]:
+    """The same for the values of c_max that the text names."""
+    return _steps(sources, NAMED)
+
+
+def _steps(sources: Sources, values: Sequence[float]) -> list[dict[str, Any]]:
+    """Steps of T_c and c_max. At T_c = Q_max, c_max has no effect."""
+    thresholds = sorted(set(sources.points("tcp", {})["T_c"]), key=_packets)
     found = [
         {"T_c": t, "c_max": c, "next_T_c": larger, "next_c_max": c}
         for t, larger in pairwise(thresholds)
@@ -184,17 +191,26 @@ def steps(sources: Sources) -> list[dict[str, Any]]:
 
 
 def worst(sources: Sources) -> list[dict[str, Any]]:
-    """The combination, of seven without one New Reno flow at 5 ms, with the most such exceptions.
+    """The combination, of seven without one New Reno flow at 5 ms, with the most exceptions.
 
     An exception is a step after which the queue is shorter.
     """
+    return _worst(sources, "steps", 1e-9)
+
+
+def named_worst(sources: Sources) -> list[dict[str, Any]]:
+    """The same for the values of c_max that the text names, and half a packet."""
+    return _worst(sources, "named_steps", 0.5)
+
+
+def _worst(sources: Sources, over: str, by: float) -> list[dict[str, Any]]:
     count = Number(
         study="tcp",
         of="queue",
         less={"T_c": "{next_T_c}", "c_max": "{next_c_max}"},
-        over={"call": "steps"},
+        over={"call": over},
         take="between",
-        ends=[1e-9],
+        ends=[by],
     )
 
     def exceptions(values: Any) -> float:
