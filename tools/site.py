@@ -140,8 +140,9 @@ def _figures() -> Iterator[tuple[str, list[Panel], str]]:
 def _pages() -> Iterator[tuple[str, str]]:
     """The whole pages of papers, suites and validation: the file on the site, and its text."""
     for paper in _papers():
-        fit = library.fitted(library.folder_of(paper["paper"]))
-        yield f"papers/{paper['paper']}.md", paper_page.text(paper_page.blocks(paper, fit))
+        home = library.folder_of(paper["paper"])
+        kept = library.fitted(home), library.attacked(home)
+        yield f"papers/{paper['paper']}.md", paper_page.text(paper_page.blocks(paper, *kept))
     yield from results_pages.pages()
 
 
