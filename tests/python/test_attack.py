@@ -171,7 +171,9 @@ def test_what_a_candidate_does_not_depend_on_is_left_alone(scenario: Path) -> No
         other = np.where(live, point, rng.random(len(point)))
         told = space.plan(point.tolist())
         assert told.joining == () or live.sum() > 5
-        changes = [target.change(each, None).of(target.base) for each in (told, space.plan(other))]
+        changes = [
+            target.change(each, None).of(target.base) for each in (told, space.plan(other.tolist()))
+        ]
         assert changes[0].identity() == changes[1].identity()
 
 

@@ -470,8 +470,8 @@ def test_kept_results_and_pages_follow_their_paper(key: str) -> None:
     assert not changed, f"run: forebay paper page {key}"
     docs = run.docs_folder()
     home = library.folder_of(key)
-    told = page.short(found, library.fitted(home), library.attacked(home))
-    assert (docs / f"{key}.md").read_text("utf-8") == page.text(told), (
+    short = page.short(found, library.fitted(home), library.attacked(home))
+    assert (docs / f"{key}.md").read_text("utf-8") == page.text(short), (
         f"run: forebay paper page {key}"
     )
 
