@@ -84,7 +84,7 @@ def test_runs_have_the_fingerprints_of_the_engine(tmp_path: Path) -> None:
     # Called so, it is a module for every version of node.
     script = shutil.copy(try_it.SCRIPTS / "engine.js", tmp_path / "engine.mjs")
     command += [Path(script).as_uri(), str(try_it.MODULE)]
-    read = [(name, str(ROOT / "examples" / name)) for name in ("office.pcap.gz", "fading.trace.gz")]
+    read = [(path.name, str(path)) for path in (ROOT / "examples").glob("*.gz")]
     asked = {"files": read, "scenarios": [each.document for each in scenarios.values()]}
     documents = json.dumps(asked)
     done = subprocess.run(command, input=documents, capture_output=True, text=True, timeout=600)

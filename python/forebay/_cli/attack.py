@@ -50,7 +50,7 @@ _MEASURES = ("starvation", "p99", "loss", "utilization", "unfairness", "stall", 
 @click.option(
     "--box",
     metavar="KIND",
-    help="Attack this box, put in front of the queue; only harm beyond that without it counts.",
+    help="Attack this box; the rival is the queue without it.",
 )
 @click.option(
     "--measure",
@@ -66,7 +66,7 @@ _MEASURES = ("starvation", "p99", "loss", "utilization", "unfairness", "stall", 
     type=Number(0, min_open=True),
     default=1.0,
     show_default="1",
-    help="Processor time of the search's runs, in minutes.",
+    help="Processor minutes for the search.",
 )
 @path_option("--bounds", "FILE", "What the attack may do; as bounds.toml has it.")
 @count("--finds", default=3, says="Finds to make small and confirm, at most.", hidden=True)

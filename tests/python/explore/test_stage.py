@@ -50,7 +50,7 @@ def test_messages_have_the_fields_that_are_declared() -> None:
 GIVEN: dict[str, Any] = {
     **{"factor": 1.0, "at_ns": 0, "queues": ["fifo"], "link": "uplink", "path": "link[0].rate"},
     **{"value": "1Mbit", "lane": 0, "queue": "fifo", "packets": 1, "size": 64, "like": 0},
-    **{"change": 0, "id": 0, "runs": 2, "name": "wred", "step": 0, "number": 1},
+    **{"change": 0, "id": 0, "runs": 2, "name": "wred", "step": 0, "number": 1, "loss": True},
 }
 
 
@@ -64,7 +64,7 @@ def understood(message: dict[str, Any]) -> bool:
 
 
 def test_commands_have_the_fields_that_are_declared() -> None:
-    assert len(INTERFACES["Commands"]) == 20
+    assert len(INTERFACES["Commands"]) == 21
     for type_ in INTERFACES["Commands"]:
         line = re.search(rf"^  {type_}: (.*);$", DECLARED, re.M)
         assert line is not None
