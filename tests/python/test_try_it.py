@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 import forebay
 from explore.browser import Tab
@@ -91,6 +91,15 @@ def test_runs_have_the_fingerprints_of_the_engine(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = dict(zip(scenarios, json.loads(done.stdout), strict=True))
     assert found == expected and len(set(found.values())) == len(found)
+
+
+def fits_a_telephone(page: Page) -> None:
+    """See that nothing makes a page wider than a narrow window."""
+    before = page.viewport_size
+    assert before is not None
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.set_viewport_size(before)
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -175,6 +184,8 @@ def test_a_story_is_told_and_a_wrong_name_is_said(tab: Tab, site: str) -> None:
         ("#s=garbage", "the link is damaged"),
         ("#s=%00.%ff", "the link is damaged"),
         ("?scenario=nowhere", "scenarios/nowhere.json: 404"),
+        ("#story=nowhere&step=1", "no step 1 of a story"),
+        ("#story=wred&step=99", "no step 99 of a story"),
     ]:
         tab.page.goto("about:blank")
         tab.page.goto(f"{site}{wrong}")
@@ -254,6 +265,7 @@ def test_a_comparison_is_that_of_the_command(
     assert Axe().run(page).response["violations"] == []
     if name != "household":
         return
+    fits_a_telephone(page)
     with page.expect_popup() as opened:
         page.locator("#report").click()
     report = Tab(opened.value)
@@ -350,6 +362,7 @@ def test_a_discipline_of_a_reader_is_tried(tab: Tab, site: str, tmp_path: Path) 
     assert page.locator("#wrong").inner_text() == ""
     expect(page.locator("#conforms")).to_contain_text("It keeps every contract")
     expect(page.locator("#table")).to_contain_text("99th percentile delay")
+    fits_a_telephone(page)
     assert Axe().run(page).response["violations"] == []
     # A FIFO that is written here delays packets as the engine's own.
     page.locator("summary").click()

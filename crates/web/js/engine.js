@@ -18,6 +18,9 @@ export class Engine {
   /** @type {Exports} */
   #module;
 
+  /** The last answer. */
+  #last = "";
+
   /** @param {WebAssembly.Instance} instance of the module, which imports nothing */
   constructor(instance) {
     this.#module = /** @type {Exports} */ (/** @type {unknown} */ (instance.exports));
@@ -121,7 +124,12 @@ export class Engine {
       failed = error;
     }
     const text = new TextDecoder().decode(new Uint8Array(memory.buffer, answer(), length()));
-    if (failed !== null) throw new Error(`the engine has failed: ${text || failed}`);
+    if (failed !== null) {
+      // Without memory it cannot even say why: the answer is still the one before.
+      const why = text === this.#last ? `${failed}; perhaps there was no more memory` : text;
+      throw new Error(`the engine has failed: ${why}`);
+    }
+    this.#last = text;
     return text;
   }
 }

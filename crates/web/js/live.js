@@ -86,7 +86,15 @@ export class Live {
     ]);
     const [{ scenario, name: story, lanes: queues, link }] = stories;
     const told = { scenario, name: `${story}.toml`, queues, link, plays: false };
-    if ((chosen ?? held) === null && !location.hash.startsWith("#story=")) {
+    const asked = new URLSearchParams(location.hash.slice(1));
+    const steps = stories.find(
+      (/** @type {any} */ each) => each.name === asked.get("story"),
+    )?.steps;
+    const there = steps?.[Number(asked.get("step")) - 1] !== undefined;
+    if (asked.has("story") && !there) {
+      this.#say(`There is no step ${asked.get("step")} of a story "${asked.get("story")}".`);
+    }
+    if ((chosen ?? held) === null && !there) {
       history.replaceState(null, "", `#story=${story}&step=1`);
     }
     // Of a link, only what a scenario has is taken; it is data, never code.

@@ -97,7 +97,7 @@ function wait() {
   silence = setTimeout(() => {
     const seconds = SILENT_MS / 1000;
     at("wrong").textContent =
-      `A method did not return within ${seconds} s, and the run was ended. Look for a loop that has no end.`;
+      `A method did not return within ${seconds} s, and the run was ended. Look for a loop that has no end, or for memory that grows.`;
     end("It was ended.");
   }, SILENT_MS);
 }
