@@ -15,6 +15,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from worst_cases import confirmations
+
 from forebay import _disk, _engine, _written, attack, load
 from forebay.attack import finds, words
 from forebay.attack.confirm import CONFIRMED
@@ -64,15 +66,7 @@ def keep(paper: str, how: dict[str, Any], folder: Path, minutes: float) -> None:
         "calm": words.harm(outcome.measure, outcome.calm),
         "about": words.in_short(outcome.target, found.small.plan),
         "verdict": found.verdict,
-        "confirmations": [
-            {
-                "how": each.how,
-                "verdict": each.verdict,
-                "harm": words.interval(outcome.measure, each.found),
-                "why": each.why,
-            }
-            for each in found.confirmations
-        ],
+        "confirmations": confirmations(found, outcome),
         "candidates": outcome.searched.tried,
         "cpu_seconds": round(outcome.searched.cpu_s, 1),
     }

@@ -120,16 +120,21 @@ def row(kind: str, found: Found, outcome: Outcome) -> dict[str, Any]:
         "harm": float(f"{found.harm:.4g}"),
         "verdict": found.verdict,
         "about": words.in_short(outcome.target, found.small.plan),
-        "confirmations": [
-            {
-                "how": each.how,
-                "verdict": each.verdict,
-                "harm": words.interval(outcome.measure, each.found),
-                "why": each.why,
-            }
-            for each in found.confirmations
-        ],
+        "confirmations": confirmations(found, outcome),
     }
+
+
+def confirmations(found: Found, outcome: Outcome) -> list[dict[str, Any]]:
+    """How a find was looked at again, and what came out."""
+    return [
+        {
+            "how": each.how,
+            "verdict": each.verdict,
+            "harm": words.interval(outcome.measure, each.found),
+            "why": each.why,
+        }
+        for each in found.confirmations
+    ]
 
 
 def main() -> None:

@@ -141,8 +141,7 @@ def _pages() -> Iterator[tuple[str, str]]:
     """The whole pages of papers, suites and validation: the file on the site, and its text."""
     for paper in _papers():
         home = library.folder_of(paper["paper"])
-        kept = library.fitted(home), library.attacked(home)
-        yield f"papers/{paper['paper']}.md", paper_page.text(paper_page.blocks(paper, *kept))
+        yield f"papers/{paper['paper']}.md", paper_page.text(paper_page.blocks(paper, home))
     yield from results_pages.pages()
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from forebay import ScenarioError, fit
 from forebay.fit.direct import read_off
@@ -110,15 +109,3 @@ def check(path: Path) -> None:
     assert np.isfinite(seen.trips.delay).all() and (seen.trips.delay > 0).all()
     with np.errstate(all="raise", under="ignore"):
         read_off(seen)
-
-
-def mutated(whole: bytes) -> st.SearchStrategy[bytes]:
-    def act(changes: list[tuple[int, int, bytes]]) -> bytes:
-        found = whole
-        for at, size, new in changes:
-            found = found[:at] + new + found[at + size :]
-        return found
-
-    place = st.integers(0, len(whole))
-    new = st.one_of(st.binary(max_size=8), st.sampled_from([b"\xff" * 4, b"1e999", b"-1", b"{"]))
-    return st.lists(st.tuples(place, st.integers(0, 40), new), max_size=6).map(act)

@@ -21,7 +21,6 @@ from fit_files import (
     captured,
     check,
     loaded,
-    mutated,
     put,
 )
 from forebay import ScenarioError, fit, load, run
@@ -31,7 +30,7 @@ from forebay.fit.candidates import KINDS
 from forebay.fit.direct import read_off
 from forebay.fit.readers.packets import _unwrapped
 from forebay.fit.trial import recorded
-from fuzzing import fuzz
+from fuzzing import fuzz, mutated
 
 RUN = CliRunner().invoke
 

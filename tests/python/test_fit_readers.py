@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fit_files import FLENT, IPERF, PING, captured, check, loaded, mutated, put
+from fit_files import FLENT, IPERF, PING, captured, check, loaded, put
 from forebay import ScenarioError, fit
 from forebay.fit.direct import read_off
-from fuzzing import fuzz
+from fuzzing import fuzz, mutated
 
 Record = tuple[int, int, bytes]
 """Nanoseconds, length on the link, what was kept of it."""

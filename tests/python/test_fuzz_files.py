@@ -23,7 +23,7 @@ from forebay._suite import catalogue, worst
 from forebay.attack import bounds
 from forebay.attack.bounds import Bounds
 from forebay.attack.plan import Space
-from fuzzing import fuzz
+from fuzzing import fuzz, mutated
 
 NETWORKS = Path(__file__).parents[2] / "examples" / "networks"
 
@@ -69,22 +69,6 @@ def put(path: Path, content: str | bytes) -> Path:
     raw = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
     path.write_bytes(raw)
     return path
-
-
-def mutated(whole: bytes) -> st.SearchStrategy[bytes]:
-    """The bytes with some parts replaced, repeated or left out."""
-
-    def act(changes: list[tuple[int, int, bytes]]) -> bytes:
-        found = whole
-        for at, size, new in changes:
-            found = found[:at] + new + found[at + size :]
-        return found
-
-    place = st.integers(0, len(whole))
-    new = st.one_of(
-        st.binary(max_size=6), st.sampled_from([b"<", b"]]>", b"&x;", b'"', b"0", b"{"])
-    )
-    return st.lists(st.tuples(place, st.integers(0, 40), new), max_size=4).map(act)
 
 
 def test_node_link(tmp_path: Path) -> None:

@@ -469,8 +469,7 @@ def test_kept_results_and_pages_follow_their_paper(key: str) -> None:
     changed = [name for name in found if told[name] != found[name]]
     assert not changed, f"run: forebay paper page {key}"
     docs = run.docs_folder()
-    home = library.folder_of(key)
-    short = page.short(found, library.fitted(home), library.attacked(home))
+    short = page.short(found, library.folder_of(key))
     assert (docs / f"{key}.md").read_text("utf-8") == page.text(short), (
         f"run: forebay paper page {key}"
     )

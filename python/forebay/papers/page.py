@@ -33,12 +33,12 @@ def write(found: Mapping[str, Any], folder: Path, home: Path) -> Path:
     for name in (_name(found), *(image(found, figure) for figure in found["figures"])):
         _disk.check_output(folder / name, [home / library.WORDS])
     draw_all(found, folder)
-    return _write(folder, found, blocks(found, library.fitted(home), library.attacked(home)))
+    return _write(folder, found, blocks(found, home))
 
 
 def write_short(found: Mapping[str, Any], folder: Path, home: Path) -> Path:
     """Write the page without images to `folder`: what was found; returns the page."""
-    return _write(folder, found, short(found, library.fitted(home), library.attacked(home)))
+    return _write(folder, found, short(found, home))
 
 
 def _write(folder: Path, found: Mapping[str, Any], made: Iterable[Block]) -> Path:
@@ -76,15 +76,14 @@ def _head(found: Mapping[str, Any]) -> Iterator[Block]:
         yield Text("**A quick run: too few replications to judge by.**")
 
 
-def short(
-    found: Mapping[str, Any],
-    fit: Mapping[str, Any] | None,
-    attack: Mapping[str, Any] | None = None,
-) -> Iterator[Block]:
+def short(found: Mapping[str, Any], home: Path) -> Iterator[Block]:
     """The page in short: what was found, the verdicts, and why some differ.
 
-    `fit` is what `forebay paper fit` found, and `attack` the worst known network, if kept.
+    Args:
+        found: the record of a run.
+        home: the paper's folder; what `forebay paper fit` and an attack found is kept there.
     """
+    fit, attack = library.fitted(home), library.attacked(home)
     yield from _head(found)
     rows = [[each["id"], each["verdict"], each["words"]] for each in found["hypotheses"]]
     ours = [_table(["hypothesis of ours", "verdict", "in words"], rows)] if rows else []
@@ -103,15 +102,12 @@ def short(
     )
 
 
-def blocks(
-    found: Mapping[str, Any],
-    fit: Mapping[str, Any] | None,
-    attack: Mapping[str, Any] | None = None,
-) -> Iterator[Block]:
+def blocks(found: Mapping[str, Any], home: Path) -> Iterator[Block]:
     """The page: what was found, the figures, the differences, then everything else.
 
-    `fit` is what `forebay paper fit` found, and `attack` the worst known network, if kept.
+    The arguments are those of `short`.
     """
+    fit, attack = library.fitted(home), library.attacked(home)
     yield from _head(found)
     opening = [Text(found["found"]), *_summary(found, fit, _named), *_numbers(found)]
     yield Section("What was found", opening)
