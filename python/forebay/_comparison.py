@@ -458,12 +458,13 @@ def variants_of(
             entries.append((entry, known[entry]))
         else:
             entries.append(labelled(entry))
+    compared = scenario.compared_link(link)
     if not entries:
         raise ScenarioError(
             f"{scenario.name}: compare.disciplines: there is none to compare; "
-            'add a list such as ["fifo", "codel"], or give --disciplines fifo,codel'
+            'add a list such as ["fifo", "codel"], or name them (on the command line: '
+            "--disciplines fifo,codel)"
         )
-    compared = scenario.compared_link(link)
     variants: list[Variant] = []
     for label, queue in entries:
         if any(label == other.label for other in variants):

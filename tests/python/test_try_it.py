@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -196,6 +198,15 @@ def test_a_story_is_told_and_a_wrong_name_is_said(tab: Tab, site: str) -> None:
     tab.errors[:] = [each for each in tab.errors if "404" not in each]
 
 
+def test_the_page_loads_little(tab: Tab, site: str) -> None:
+    loaded: set[str] = set()
+    tab.page.on("request", lambda request: loaded.add(urlsplit(request.url).path))
+    tab.open(f"{site}?scenario=household")
+    sizes = {f"/try/{name}": len(gzip.compress(content, 9)) for name, content in try_it.files()}
+    assert f"/try/static/{try_it.MODULE.name}" in loaded
+    assert sum(sizes.get(path, 0) for path in loaded) < 1_300_000
+
+
 # In CI what checks JavaScript is there, and so is Pyodide: what fails is not skipped.
 compares = pytest.mark.skipif(
     not try_it.compares() and not os.environ.get("FOREBAY_CI"),
@@ -280,6 +291,7 @@ def test_what_is_wrong_in_a_pasted_scenario_is_said(tab: Tab, site: str) -> None
     page.goto(site.replace("index.html", "compare.html"))
     page.wait_for_function("() => document.querySelector('#text').value.length > 10")
     good = forebay.Scenario.of(FILE).to_toml()
+    unlisted = forebay.Scenario.of(FILE).without("compare").to_toml()
     for text, words in [
         ("[[traffic", "TOML parse error at line 1"),
         ("{", "EOF while parsing"),
@@ -287,6 +299,8 @@ def test_what_is_wrong_in_a_pasted_scenario_is_said(tab: Tab, site: str) -> None
         (good.replace('kind = "bulk"', 'kind = "bulkk"'), "bulkk"),
         (f'plugins = ["mine.py"]\n{good}', "plugins: cannot be loaded here"),
         (good.replace('kind = "voice"', 'kind = "pcap", file = "no.pcap"'), "no.pcap"),
+        (unlisted, "compare.disciplines: there is none"),
+        (unlisted.replace('"10ms"', '"-10ms"'), "dumbbell.delay: "),
     ]:
         page.locator("#text").fill(text)
         page.locator("#compare").click()
@@ -317,6 +331,18 @@ def test_a_comparison_is_cancelled_and_a_link_holds_the_scenario(tab: Tab, site:
     page.goto("about:blank")
     page.goto(f"{link[:-9]}")
     expect(page.locator("#text-wrong")).to_contain_text("the link is damaged")
+    page.goto("about:blank")
+    page.goto(f"{link.split('#')[0]}?scenario=nowhere")
+    expect(page.locator("#text-wrong")).to_contain_text('no scenario "nowhere"')
+    # An example is there instead, and a reload loses nothing that is written.
+    assert "[[traffic]]" in page.locator("#text").input_value()
+    page.locator("#text").fill(text)
+    page.wait_for_url("**#s=*")
+    page.reload()
+    expect(page.locator("#text")).to_have_value(text)
+    page.locator("#chosen").select_option("cellular")
+    expect(page.locator("#text")).not_to_have_value(text)
+    assert page.url.endswith("?scenario=cellular")
     page.goto("about:blank")
     page.goto(link)
     page.locator("#watch").click()

@@ -10,6 +10,8 @@ import { applyTheme, make, part } from "./style.js";
 /** @import { Found } from "./judge.js" */
 /** @typedef {{ name: string, title: string, files: string[] }} Example */
 
+const FIRST = "household";
+
 /** @param {string} id */
 const at = id => part(id, HTMLElement);
 const text = part("text", HTMLTextAreaElement);
@@ -122,15 +124,14 @@ function offer(id, content, type) {
   link.href = URL.createObjectURL(new Blob([content], { type }));
 }
 
-const written = () =>
-  state.written({
-    text: text.value,
-    disciplines: disciplines.value,
-    replications: replications.valueAsNumber || 10,
-  });
+const written = () => ({
+  text: text.value,
+  disciplines: disciplines.value,
+  replications: replications.valueAsNumber || 10,
+});
 
 async function copy() {
-  history.replaceState(null, "", `#${await written()}`);
+  await state.hold(written());
   await navigator.clipboard.writeText(location.href).catch(() => undefined);
   at("said").replaceChildren(make("p", {}, "The address of this page is the link, and copied."));
 }
@@ -140,7 +141,7 @@ async function watch() {
   try {
     const { scenario } = await asked();
     // Who comes back finds what they have written.
-    history.replaceState(null, "", `#${await written()}`);
+    await state.hold(written());
     judge ??= new Judge(await files());
     const queues = await judge.lanes({ scenario, name: "scenario.toml" });
     const fragment = await state.written({ scenario, name: "scenario.toml", queues });
@@ -160,25 +161,39 @@ async function open() {
   chosen.replaceChildren(
     ...examples.map(({ name, title }) => make("option", { value: name }, `${name}: ${title}`)),
   );
-  const named = new URLSearchParams(location.search).get("scenario") ?? "household";
-  if (examples.some(each => each.name === named)) chosen.value = named;
-  const kept = await state.read(location.hash);
-  if (kept === null) return choose();
-  text.value = String(kept.text ?? "");
-  disciplines.value = String(kept.disciplines ?? "");
-  replications.value = String(kept.replications ?? 10);
+  const named = new URLSearchParams(location.search).get("scenario") ?? FIRST;
+  const known = examples.some(each => each.name === named);
+  chosen.value = known ? named : FIRST;
+  /** @type {unknown} */
+  let problem = known ? "" : `There is no scenario "${named}"; the list has those that there are.`;
+  const kept = await state.read(location.hash).catch(error => {
+    problem = error;
+    return null;
+  });
+  if (kept === null) {
+    await choose();
+  } else {
+    text.value = String(kept.text ?? "");
+    disciplines.value = String(kept.disciplines ?? "");
+    replications.value = String(kept.replications ?? 10);
+  }
+  wrong(problem);
 }
 
 part("form", HTMLFormElement).addEventListener("submit", event => {
   event.preventDefault();
   if (!running) compare();
 });
-chosen.addEventListener("change", () => choose().catch(wrong));
+chosen.addEventListener("change", () => {
+  history.replaceState(null, "", `?scenario=${chosen.value}`);
+  choose().catch(wrong);
+});
 cancelButton.addEventListener("click", () => running?.abort(new Error("cancelled")));
 at("report").addEventListener("click", () => found && show(found.report));
 at("link").addEventListener("click", () => copy().catch(wrong));
 at("watch").addEventListener("click", watch);
 addEventListener("hashchange", () => open().catch(wrong));
+state.follow(part("form", HTMLFormElement), written);
 applyTheme();
 open().catch(wrong);
 keep();

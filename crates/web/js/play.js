@@ -221,9 +221,10 @@ function chart() {
     `Packets in the queue, 0 to ${shown(most)}, over ${shown(last)} s. Solid: yours. Dashed: CoDel.`;
 }
 
+const written = () => ({ code: code.value, text: text.value });
+
 async function copy() {
-  const fragment = await state.written({ code: code.value, text: text.value });
-  history.replaceState(null, "", `#${fragment}`);
+  await state.hold(written());
   await navigator.clipboard.writeText(location.href).catch(() => undefined);
   at("said").replaceChildren(make("p", {}, "The address of this page is the link, and copied."));
 }
@@ -231,13 +232,19 @@ async function copy() {
 /** Shows what a link holds. It runs nothing: that takes a click. */
 async function open() {
   end("It has not been run.");
-  const kept = await state.read(location.hash);
+  /** @type {unknown} */
+  let problem = "";
+  const kept = await state.read(location.hash).catch(error => {
+    problem = error;
+    return null;
+  });
   code.value = String(kept?.code ?? CODE);
   text.value = String(kept?.text ?? SCENARIO);
   if (kept) {
     at("state").textContent =
       "It has not been run. Somebody else may have written it: it runs when you press Run.";
   }
+  wrong(problem);
 }
 
 /** @param {unknown} error */
@@ -251,6 +258,7 @@ part("form", HTMLFormElement).addEventListener("submit", event => {
 cancelButton.addEventListener("click", () => end("It was cancelled."));
 at("link").addEventListener("click", () => copy().catch(wrong));
 addEventListener("hashchange", () => open().catch(wrong));
+state.follow(part("form", HTMLFormElement), written);
 applyTheme();
 open().catch(wrong);
 keep();

@@ -34,6 +34,29 @@ export async function written(state) {
 }
 
 /**
+ * Puts a state into the address.
+ * @param {unknown} state
+ */
+export async function hold(state) {
+  history.replaceState(null, "", `#${await written(state)}`);
+}
+
+/**
+ * Puts what is written in a form into the address soon after each change, so that a reload loses nothing.
+ * @param {HTMLFormElement} form
+ * @param {() => unknown} current
+ */
+export function follow(form, current) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let waiting;
+  form.addEventListener("input", ({ target }) => {
+    if (target instanceof HTMLSelectElement) return;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => hold(current()), 300);
+  });
+}
+
+/**
  * The state in a fragment; null if there is none.
  * @param {string} fragment
  * @returns {Promise<Record<string, unknown> | null>}
