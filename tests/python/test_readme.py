@@ -42,13 +42,6 @@ def shaping() -> list[str]:
     return [f"by more than {math.ceil(100 * max(off)) / 100:g} %"]
 
 
-def virtual_lab() -> list[str]:
-    text = (ROOT / "docs" / "lab.md").read_text("utf-8")
-    found = re.search(r"[\d ]+\d data packets per second of processor time", text)
-    assert found is not None
-    return [found.group().strip()]
-
-
 def linux() -> list[str]:
     row = line("validation.md", "| Linux 6.1.192-2 in virtual time |")
     _, _, within, queue, *_ = (each.strip() for each in row.split("|"))
@@ -60,12 +53,6 @@ def speed() -> list[str]:
     rates = {name: each["run_rate"] for name, each in load["results"].items()}
     ns_2, ns_3 = (rates["forebay"] / rates[name] for name in ("ns-2", "ns-3"))
     return [f"{ns_2:.1f} times the packets per CPU second of ns-2", f"{ns_3:.0f} times those of"]
-
-
-def cores() -> list[str]:
-    rows = (line("scale.md", f"| {each}") for each in ("parking lot of 100", "metro network, 1000"))
-    gains = [float(row.split("|")[5].split()[0]) for row in rows]
-    return [f"{math.floor(10 * min(gains)) / 10} times as fast on two cores"]
 
 
 def conclusions() -> list[str]:
@@ -82,29 +69,21 @@ def inside_ns3() -> list[str]:
     return [found.group().strip()]
 
 
-def python_class() -> list[str]:
-    rate = line("performance.md", "| `codel.py` |").split("|")[2].split()[0]
-    return [f"{rate} 000 packets per CPU second"]
-
-
 FIGURES: dict[str, Callable[[], list[str]]] = {
     "docs/gate.md#measured": shaping,
-    "docs/lab.md#what-to-expect": virtual_lab,
     "docs/validation.md#in-two-minutes": linux,
     "docs/validation.md#speed-and-memory": speed,
-    "docs/scale.md#one-run-on-several-cores": cores,
     "docs/papers/README.md": conclusions,
     "docs/performance.md#inside-ns-3": inside_ns3,
-    "docs/performance.md#classes-in-python": python_class,
 }
 """What the README says, by the page that it names last."""
 
 
 def claims() -> dict[str, str]:
     """Cells of the table, by the last page that each names."""
-    _, _, rest = README.partition("| What | One figure |\n|---|---|\n")
+    _, _, rest = README.partition("| What | One figure | Its command |\n|---|---|---|\n")
     rows = rest.partition("\n\n")[0].splitlines()
-    cells = [row.split(" | ")[-1] for row in rows]
+    cells = [row.split(" | ")[1] for row in rows]
     return {re.findall(r"\]\(([^)]+)\)", cell)[-1]: cell for cell in cells}
 
 
