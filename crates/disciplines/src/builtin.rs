@@ -37,6 +37,7 @@ impl Disciplines {
             .with::<schedule::Wfq>()
             .with::<schedule::Wrr>()
             .with::<kinds::Cake>()
+            .with::<kinds::CakeMq>()
             .with::<kinds::CqAqm>()
             .with::<kinds::Drr>()
             .with::<kinds::DualPi2>()

@@ -6,7 +6,7 @@
 //! promise more than there is, and LibreQoS reduces them, too. A node is promised what its circuits
 //! are promised. What is left of every node is shared in turns.
 
-use crate::{Both, Network};
+use crate::{Both, Cores, Network};
 use forebay_core::{ConfigError, Rate};
 use serde_json::{Value, json};
 
@@ -52,11 +52,24 @@ pub struct Shaping {
 /// A network as a queue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tree {
-    /// The block of `htb`. Leaf 0 is for unknown addresses, and leaf `n + 1` for circuit `n`; its
-    /// classifier expects these numbers as hosts.
+    /// The block of `htb`. Leaf 0 is for unknown addresses, and the others for the circuits in
+    /// their order; its classifier expects these numbers as hosts.
     pub queue: Value,
+    /// The classes that also stand in trees of other cores: each by the places from the top down.
+    pub shared: Vec<(Place, Vec<u32>)>,
     /// Names of the nodes below which promises had to shrink; "" is the link.
     pub shrunk: Vec<String>,
+}
+
+/// A class with a rate that cores may share.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// The link.
+    Link,
+    /// Unknown addresses.
+    Others,
+    /// The node with this name.
+    Node(String),
 }
 
 /// What a place of the tree promises and allows, in bit/s.
@@ -72,6 +85,20 @@ impl Network {
     /// # Errors
     /// The network is too deep or has too many circuits.
     pub fn tree(&self, direction: Direction, shaping: &Shaping) -> Result<Tree, ConfigError> {
+        let trees = self.trees(direction, shaping, &self.spread(1))?;
+        Ok(trees.into_iter().next().expect("a core"))
+    }
+
+    /// The trees that shape `direction` on `cores`.
+    ///
+    /// # Errors
+    /// The network is too deep or has too many circuits.
+    pub fn trees(
+        &self,
+        direction: Direction,
+        shaping: &Shaping,
+        cores: &Cores,
+    ) -> Result<Vec<Tree>, ConfigError> {
         if self.circuits.len() > MOST {
             let count = self.circuits.len();
             return Err(ConfigError::new(
@@ -156,8 +183,42 @@ impl Network {
                 format!("would be promised less than {LEAST} bit/s; raise the link's rate");
             return Err(ConfigError::new("others", message));
         }
-        let queue = self.written(direction, shaping, others, &nodes, &circuits);
-        Ok(Tree { queue, shrunk })
+        let trees = (0..cores.count).map(|core| {
+            let own = |circuit: usize| usize::from(cores.circuits[circuit].0) == core;
+            let queue = self.written(direction, shaping, others, &nodes, &circuits, own);
+            let shared = if cores.count > 1 { self.shared(cores, core) } else { Vec::new() };
+            Tree { queue, shared, shrunk: shrunk.clone() }
+        });
+        Ok(trees.collect())
+    }
+
+    /// The classes of a core's tree that stand in those of others, too.
+    fn shared(&self, cores: &Cores, core: usize) -> Vec<(Place, Vec<u32>)> {
+        // For each node: whether this core has circuits below it, and whether another has.
+        let mut has = vec![[false; 2]; self.nodes.len()];
+        // Leaves directly below the link and each node.
+        let mut leaves = vec![0_u32; self.nodes.len() + 1];
+        leaves[0] = 1;
+        for (circuit, (own, _)) in self.circuits.iter().zip(&cores.circuits) {
+            let is_own = usize::from(*own) == core;
+            leaves[circuit.parent.map_or(0, |parent| parent + 1)] += u32::from(is_own);
+            self.upwards(circuit.parent).for_each(|node| has[node][usize::from(!is_own)] = true);
+        }
+        let mut shared = vec![(Place::Link, vec![0]), (Place::Others, vec![0, 0])];
+        let mut paths: Vec<Vec<u32>> = Vec::with_capacity(self.nodes.len());
+        for (node, [own, others]) in self.nodes.iter().zip(has) {
+            let mut path = node.parent.map_or_else(|| vec![0], |parent| paths[parent].clone());
+            if own {
+                let next = &mut leaves[node.parent.map_or(0, |parent| parent + 1)];
+                path.push(*next);
+                *next += 1;
+                if others {
+                    shared.push((Place::Node(node.name.clone()), path.clone()));
+                }
+            }
+            paths.push(path);
+        }
+        shared
     }
 
     fn written(
@@ -167,6 +228,7 @@ impl Network {
         others: Share,
         nodes: &[Share],
         circuits: &[Share],
+        is_own: impl Fn(usize) -> bool,
     ) -> Value {
         let class = |share: &Share| json!({ "rate": Rate::from_bps(share.promise), "ceil": Rate::from_bps(share.most) });
         let place = |parent: Option<usize>| parent.map_or(0, |parent| parent + 1);
@@ -174,7 +236,10 @@ impl Network {
         let mut leaves = vec![Vec::new(); nodes.len() + 1];
         let mut inner = vec![Vec::new(); nodes.len() + 1];
         leaves[0].push(class(&others));
-        for (circuit, share) in self.circuits.iter().zip(circuits) {
+        let both = self.circuits.iter().zip(circuits).enumerate();
+        let mut count = 1;
+        for (_, (circuit, share)) in both.filter(|(number, _)| is_own(*number)) {
+            count += 1;
             let mut class = class(share);
             if let Some(kind) = circuit.queue.of(direction) {
                 class["queue"] = json!({ "kind": kind });
@@ -200,7 +265,7 @@ impl Network {
         json!({
             "kind": "htb",
             "leaf": shaping.queue,
-            "classify": { "kind": "host", "of": side, "queues": self.circuits.len() + 1 },
+            "classify": { "kind": "host", "of": side, "queues": count },
             "classes": [{ "rate": shaping.link, "ceil": shaping.link, "classes": below }],
         })
     }
@@ -254,6 +319,43 @@ mod tests {
         let up = network.tree(Direction::Up, &shaping(100)).unwrap();
         assert_eq!(up.queue["classes"][0]["classes"][2]["classes"][1]["ceil"], "20Mbit");
         assert!(up.shrunk.is_empty());
+    }
+
+    #[test]
+    fn cores_have_the_same_classes_with_their_own_circuits() {
+        let tree =
+            r#"{ "A": { "children": { "B": {}, "C": { "downloadBandwidthMbps": 7 } } }, "D": {} }"#;
+        let mut lines = String::from("z,D,1,9,9,");
+        for node in ["B", "C"] {
+            (0..4).for_each(|circuit| lines += &format!("\n{node}{circuit},{node},1,9,9,"));
+        }
+        let network = network(tree, &lines);
+        let cores = network.spread(2);
+        let trees = network.trees(Direction::Down, &shaping(100), &cores).unwrap();
+        assert_eq!(trees.len(), 2);
+        let mut rates = Vec::new();
+        for tree in &trees {
+            for (place, path) in &tree.shared {
+                let mut class = &tree.queue["classes"][path[0] as usize];
+                for place in &path[1..] {
+                    class = &class["classes"][*place as usize];
+                }
+                rates.push((format!("{place:?}"), class["ceil"].clone()));
+            }
+        }
+        rates.sort_by_key(|(place, _)| place.clone());
+        let expected = [
+            ("Link", "100Mbit"),
+            ("Link", "100Mbit"),
+            ("Node(\"A\")", "100Mbit"),
+            ("Node(\"A\")", "100Mbit"),
+            ("Others", "5Mbit"),
+            ("Others", "5Mbit"),
+        ];
+        let expected = expected.map(|(place, rate)| (place.to_owned(), json!(rate)));
+        assert_eq!(rates, expected);
+        let queues: Vec<_> = trees.iter().map(|tree| &tree.queue["classify"]["queues"]).collect();
+        assert_eq!(queues, [&json!(6), &json!(5)]);
     }
 
     #[test]

@@ -81,7 +81,9 @@ pub struct Cake {
 struct Tin {
     flows: Flows,
     law: CobaltLaw,
-    /// The tin's threshold, and until when the tin has used it up.
+    /// The part of the bandwidth that is the tin's threshold.
+    part: f64,
+    /// The threshold, and until when the tin has used it up.
     rate: Option<Rate>,
     spent_until: Time,
     deficit: i64,
@@ -133,6 +135,11 @@ params! {
     }
 }
 
+/// Bytes that a flow sends in its turn if its tin's threshold is `rate`.
+fn round(rate: Rate) -> i64 {
+    ((rate.bps() / 8) >> 12).clamp(300, 1514) as i64
+}
+
 impl Tin {
     fn new(
         params: &CakeParams,
@@ -146,10 +153,11 @@ impl Tin {
         let target = least.max(Duration::from_nanos(mtu_time.as_nanos() * 3 / 2));
         let interval = (params.rtt + target.saturating_sub(least)).max(target.saturating_mul(2));
         let law = CobaltParams { target, interval, ..CobaltParams::default() };
-        let round = rate.map_or(1514, |rate| ((rate.bps() / 8) >> 12).clamp(300, 1514) as i64);
+        let round = rate.map_or(1514, round);
         Ok(Tin {
             flows: Flows::new(params.isolation, round, params.salt),
             law: CobaltLaw::with_mtu_time(&law, mtu_time)?,
+            part: share.rate,
             rate,
             spent_until: Time::ZERO,
             deficit: 0,
@@ -191,6 +199,13 @@ impl Named for Cake {
     }
 
     fn build(params: &CakeParams, setting: &Setting) -> Result<Box<dyn Discipline>, ConfigError> {
+        Ok(Box::new(Cake::new(params, setting)?))
+    }
+}
+
+impl Cake {
+    /// The discipline with these parameters, all of which are set.
+    pub(super) fn new(params: &CakeParams, setting: &Setting) -> Result<Self, ConfigError> {
         let CakeParams { bandwidth, diffserv, isolation, rtt, mpu, framing, salt, .. } = *params;
         let (target, overhead) = (params.target.unwrap_or_default(), params.overhead.unwrap_or(0));
         let memory_limit = params.memory_limit.unwrap_or_default();
@@ -208,7 +223,7 @@ impl Named for Cake {
             diffserv.shares().into_iter().map(|share| Tin::new(params, share, setting)).collect();
         let tins = tins?;
         let queues = tins.len() * QUEUES;
-        Ok(Box::new(Cake {
+        Ok(Cake {
             diffserv,
             isolation,
             salt,
@@ -222,11 +237,26 @@ impl Named for Cake {
             bank: Bank::new(queues),
             longest: Longest::new(queues),
             acks: Acks::new(params.ack_filter),
-        }))
+        })
     }
-}
 
-impl Cake {
+    /// Shapes to `rate` from the next packet on, if it shapes. COBALT and the room stay as they were
+    /// for the first rate.
+    pub(super) fn set_bandwidth(&mut self, rate: Rate) {
+        let Some(shaper) = &mut self.shaper else { return };
+        shaper.set_rate(rate);
+        for tin in &mut self.tins {
+            let rate = tins::part(rate, tin.part);
+            tin.rate = Some(rate);
+            tin.flows.set_quantum(round(rate));
+        }
+    }
+
+    /// Number of its inner queues.
+    pub(super) fn queues(&self) -> usize {
+        self.tins.len() * QUEUES
+    }
+
     /// The tin and the queue in it that `packet` joins.
     #[inline]
     fn classify(&mut self, packet: &Packet) -> (usize, usize) {

@@ -25,9 +25,12 @@
 //! A tree takes over the rates of another one, with all its packets and debts, if it has the same
 //! classes with the same disciplines ([`Discipline::retune`]).
 //!
+//! Trees on several cores can share rates ([`share`]).
+//!
 //! Cost: a step for each level of the tree; a few words of bits for each turn; the logarithm of the
 //! number of classes when one of them reaches or leaves its rate.
 
+mod account;
 mod agenda;
 mod bucket;
 mod feed;
@@ -40,7 +43,11 @@ use forebay_core::{Bytes, ConfigError, Discipline, Named, Rate, Setting, params}
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::any::Any;
+use std::sync::Arc;
 use tree::Tree;
+
+pub use account::Account;
 
 /// Hierarchical token bucket.
 pub struct Htb;
@@ -99,6 +106,18 @@ pub struct HtbClassParams {
     /// The classes that it lends to; a class without any is a leaf.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<HtbClassParams>,
+}
+
+/// Makes `discipline`, a tree of this kind, share the rates of some classes with trees on other
+/// cores. Each class is named by the places from the top down to it, and has an account in which
+/// this is tree number `tree`. Returns false if it is no tree, or has no such class.
+pub fn share(
+    discipline: &mut dyn Discipline,
+    tree: usize,
+    shared: &[(Vec<u32>, Arc<Account>)],
+) -> bool {
+    let discipline: &mut dyn Any = discipline;
+    discipline.downcast_mut::<Tree>().is_some_and(|own| own.share(tree, shared))
 }
 
 /// The definition of a queue in the schema of a scenario or of the gate's configuration.

@@ -2,6 +2,7 @@
 //! with one queue, which needs no file here.
 
 mod cake;
+mod cake_mq;
 mod choice;
 mod cq_aqm;
 mod drr;
@@ -16,6 +17,7 @@ mod prio;
 mod wrr;
 
 pub use cake::{AckFilter, Cake, CakeParams, Diffserv, Framing, Isolation};
+pub use cake_mq::{CakeMq, CakeMqParams, SharingParams};
 pub use choice::{ClassesParams, ServerParams, ServiceParams, SorterParams};
 pub use cq_aqm::{CqAqm, CqAqmParams};
 pub use drr::{Drr, DrrParams};
@@ -23,7 +25,7 @@ pub use dualpi2::{DualPi2, DualPi2Params, StepAndShareParams};
 pub use fifo::Fifo;
 pub use fq_codel::{FqCodel, FqCodelParams};
 pub use fq_pie::{FqPie, FqPieParams};
-pub use htb::{Htb, HtbClassParams, HtbParams};
+pub use htb::{Account, Htb, HtbClassParams, HtbParams, share};
 pub use ncq::{Ncq, NcqParams};
 pub use nqb::{Nqb, NqbParams, RoomsParams};
 pub use prio::{Prio, PrioParams};

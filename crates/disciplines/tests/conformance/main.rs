@@ -27,6 +27,11 @@ fn variants(kind: &str) -> Vec<Value> {
                 "rtt": "10ms", "target": "1ms", "diffserv": "precedence", "memory_limit": "30KB" }),
             json!({ "diffserv": "besteffort", "isolation": "none", "framing": "ptm", "salt": 7 }),
         ],
+        "cake-mq" => vec![
+            json!({ "bandwidth": "8Mbit", "queues": 3, "interval": "5ms", "memory_limit": "20KB" }),
+            json!({ "queues": 2, "skew": 0.5, "diffserv": "diffserv4" }),
+            json!({ "bandwidth": "5Mbit", "queues": 1, "salt": 3, "ingress": true }),
+        ],
         "cobalt" => vec![
             json!({ "limit": "30p", "increment": 0.25, "target": "1ms", "interval": "5ms" }),
             json!({ "limit": "45KB" }),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Kinds whose parameters cannot change while packets wait.
-const CANNOT: [&str; 3] = ["cake", "cq-aqm", "ncq"];
+const CANNOT: [&str; 4] = ["cake", "cake-mq", "cq-aqm", "ncq"];
 
 /// A discipline that is given the parameters of a fresh one before every call.
 struct Retuned<F> {

@@ -128,6 +128,11 @@ fn way(
 }
 
 impl Flows {
+    /// Each flow gets `quantum` bytes in its next rounds.
+    pub fn set_quantum(&mut self, quantum: i64) {
+        self.quantum = quantum;
+    }
+
     /// No flows yet. Each gets `quantum` bytes in a round.
     pub fn new(isolation: Isolation, quantum: i64, salt: u64) -> Self {
         let flow = Flow {

@@ -56,6 +56,11 @@ impl Shaper {
         Shaper { rate, next: Time::ZERO, failsafe: Time::ZERO }
     }
 
+    /// Counts packets at `rate` from now on.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+    }
+
     /// Time at which a packet may leave.
     #[inline]
     pub fn due(&self) -> Time {

@@ -1,6 +1,7 @@
 //! A class's two buckets, one for `rate` and one for `ceil`. Tokens are in nanoseconds.
 
 use forebay_core::Rate;
+use std::num::NonZero;
 
 /// The time of a byte as a product and a shift, with which the kernel computes.
 #[derive(Debug, Clone, Copy)]
@@ -77,12 +78,20 @@ pub struct Buckets {
     pub ceil: Bucket,
     /// Time of the last charge, in ns.
     filled: i64,
+    /// The number, from 1, of the tree's share in an account for `ceil`, if other trees have the
+    /// class, too.
+    pub share: Option<NonZero<u32>>,
 }
 
 impl Buckets {
     /// Full buckets.
     pub fn new(rate: Bucket, ceil: Bucket) -> Self {
-        Buckets { rate, ceil, filled: 0 }
+        Buckets { rate, ceil, filled: 0, share: None }
+    }
+
+    /// The time of a byte at `ceil`.
+    pub fn cost(&self) -> PerByte {
+        self.ceil.cost
     }
 
     /// Takes over rates and depths of `fresh`. Debts stay; they are times.

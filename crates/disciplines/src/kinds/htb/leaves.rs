@@ -65,6 +65,11 @@ impl Leaves {
         Leaves { leaves: leaves.collect(), bank, queues, held: Backlog::default() }
     }
 
+    /// Number of leaves.
+    pub fn count(&self) -> usize {
+        self.leaves.len()
+    }
+
     /// One leaf.
     #[inline]
     pub fn at(&self, leaf: usize) -> &Leaf {

@@ -205,7 +205,7 @@ fn two_kinds_of_one_name_are_refused() {
     let refused = std::panic::catch_unwind(|| Disciplines::builtin().with::<Mine>());
     let said = refused.err().unwrap().downcast::<String>().unwrap();
     assert!(said.contains("there is another kind \"htb\""), "{said}");
-    let names = "one of agent, cake, cobalt, codel, cp-aqm, cq-aqm, drr, dualpi2, fifo, fq-codel, fq-pie, gsp, htb";
+    let names = "one of agent, cake, cake-mq, cobalt, codel, cp-aqm, cq-aqm, drr, dualpi2, fifo, fq-codel, fq-pie, gsp, htb";
     let error =
         Disciplines::builtin().build(&json!({ "kind": "nothing" }), &SETTING).err().unwrap();
     assert!(error.message.contains(names), "{error}");

@@ -5,6 +5,7 @@
 //! feed above. The next packet comes from the lowest row that is not empty, from the first priority
 //! there, down through the feeds.
 
+use super::account::{Account, Share};
 use super::agenda::{Agenda, NOWHERE};
 use super::bucket::{Buckets, Mode};
 use super::feed::Feed;
@@ -13,6 +14,8 @@ use super::plan::{Below, DEEPEST, PRIORITIES, Plan};
 use crate::Classify;
 use forebay_core::{Backlog, Bank, Context, Discipline, Packet, Rate, Time, Verdict, Wake};
 use std::any::Any;
+use std::num::NonZero;
+use std::sync::Arc;
 
 /// Stands for no class, or no feed.
 const NONE: u32 = u32::MAX;
@@ -27,6 +30,8 @@ pub struct Tree {
     classes: Vec<Class>,
     /// For each class.
     buckets: Vec<Buckets>,
+    /// Its shares in rates that trees on other cores have, too.
+    shares: Vec<Share>,
     /// The place of each class on its level's agenda.
     places: Vec<u32>,
     leaves: Leaves,
@@ -142,6 +147,7 @@ impl Tree {
             classify,
             overhead,
             buckets,
+            shares: Vec::new(),
             places: vec![NOWHERE; classes.len()],
             classes,
             deficits: vec![0; leaves.len() * width],
@@ -152,6 +158,41 @@ impl Tree {
             feeds,
             levels,
             held_back: Time::ZERO,
+        }
+    }
+
+    /// Makes the tree share the rates of some classes: each is named by the places from a class
+    /// without a parent down to it, and has an account in which this is tree number `tree`. Returns
+    /// false if there is no such class.
+    pub fn share(&mut self, tree: usize, shared: &[(Vec<u32>, Arc<Account>)]) -> bool {
+        for (path, account) in shared {
+            let mut found = NONE;
+            for place in path {
+                let is_next = |class: &Class| class.parent == found && class.place == *place;
+                match self.classes.iter().position(is_next) {
+                    Some(class) => found = class as u32,
+                    None => return false,
+                }
+            }
+            let Some(buckets) = self.buckets.get_mut(found as usize) else { return false };
+            let share = Share::new(account, tree, buckets.cost());
+            self.shares.push(share);
+            buckets.share = NonZero::new(self.shares.len() as u32);
+        }
+        true
+    }
+
+    /// A leaf begins to hold packets, or ends to, for the accounts above it.
+    #[cold]
+    fn weigh(&mut self, leaf: usize, begins: bool) {
+        let Leaf { class, quantum, .. } = *self.leaves.at(leaf);
+        let bytes = if begins { quantum.into() } else { -i64::from(quantum) };
+        let mut at = class;
+        while at != NONE {
+            if let Some(share) = self.buckets[at as usize].share {
+                self.shares[share.get() as usize - 1].weigh(bytes);
+            }
+            at = self.classes[at as usize].parent;
         }
     }
 
@@ -243,6 +284,9 @@ impl Tree {
         if found.active == 0 {
             found.active = 1 << priority;
             self.join(class);
+            if !self.shares.is_empty() {
+                self.weigh(leaf, true);
+            }
         }
     }
 
@@ -252,6 +296,9 @@ impl Tree {
         if self.classes[class as usize].active != 0 {
             self.leave(class);
             self.classes[class as usize].active = 0;
+            if !self.shares.is_empty() {
+                self.weigh(leaf, false);
+            }
         }
     }
 
@@ -259,7 +306,15 @@ impl Tree {
     /// change.
     #[inline]
     fn review(&mut self, at: u32, now: i64) -> i64 {
-        let (mode, rest) = self.buckets[at as usize].mode(now);
+        let buckets = &self.buckets[at as usize];
+        let (mut mode, mut rest) = buckets.mode(now);
+        if let Some(share) = buckets.share {
+            let wait = self.shares[share.get() as usize - 1].begins() - now;
+            if wait > 0 {
+                rest = if mode == Mode::Cannot { rest.max(wait) } else { wait };
+                mode = Mode::Cannot;
+            }
+        }
         let class = &self.classes[at as usize];
         if mode != class.mode {
             if class.active != 0 {
@@ -279,7 +334,11 @@ impl Tree {
         while at != NONE {
             let class = &self.classes[at as usize];
             let (own, before, parent) = (usize::from(class.level), class.mode, class.parent);
-            self.buckets[at as usize].charge(len, own < level, now);
+            let buckets = &mut self.buckets[at as usize];
+            buckets.charge(len, own < level, now);
+            if let Some(share) = buckets.share {
+                self.shares[share.get() as usize - 1].charge(len, now);
+            }
             let rest = self.review(at, now);
             let mode = self.classes[at as usize].mode;
             if mode != before {
@@ -455,14 +514,32 @@ impl Discipline for Tree {
     fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
         let Some(fresh) = fresh.downcast_mut::<Tree>() else { return false };
         let place = |class: &Class| (class.parent, class.place, class.index, class.level);
+        let shares = |tree: &Tree| tree.buckets.iter().map(|buckets| buckets.share).collect();
+        let (own, new): (Vec<_>, Vec<_>) = (shares(self), shares(fresh));
         let same = self.classes.iter().map(place).eq(fresh.classes.iter().map(place))
+            && own == new
             && self.leaves.can_take_over(&fresh.leaves);
         if !same || !(*self.classify).retune(now, &mut *fresh.classify) {
             return false;
         }
         self.overhead = fresh.overhead;
         self.buckets.iter_mut().zip(&fresh.buckets).for_each(|(own, new)| own.take_over(new));
+        self.shares.iter_mut().zip(&fresh.shares).for_each(|(own, new)| own.take_over(new));
+        let busy = |tree: &Tree, leaf: usize| {
+            !tree.shares.is_empty() && tree.classes[tree.leaves.at(leaf).class as usize].active != 0
+        };
+        // Quanta may change.
+        for leaf in 0..self.leaves.count() {
+            if busy(self, leaf) {
+                self.weigh(leaf, false);
+            }
+        }
         self.leaves.take_over(&fresh.leaves, now);
+        for leaf in 0..self.leaves.count() {
+            if busy(self, leaf) {
+                self.weigh(leaf, true);
+            }
+        }
         self.held_back = Time::ZERO;
         true
     }
