@@ -180,7 +180,7 @@ install:
 	fill forebay-config-version.cmake cmake/forebay
 
 # Of a package whose version is still the same, Cargo goes on with what it once unpacked and built.
-PACKED := abi conformance core disciplines plugin shaper tcp
+PACKED := abi conformance core disciplines middlebox plugin quic shaper sim tcp world
 package:
 	@rm -rf target/packages $${CARGO_HOME:-$$HOME/.cargo}/registry/*/-*/forebay-*
 	@$(CARGO) package --locked --allow-dirty --target-dir target/packages \

@@ -9,14 +9,14 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import forebay
-from forebay import _engine, _written, lab, sweep
+from forebay import _engine, _new_crate, _written, lab, sweep
 from forebay import _scenario as scenario
 from forebay._advice import gate as gates
 from forebay._suite import catalogue, run
@@ -269,42 +269,69 @@ def test_a_new_discipline_is_refused_with_the_reason(tmp_path: Path) -> None:
     assert "exists" in refused("my-aqm", "--source", ROOT)
 
 
+BUILT = ROOT / "target" / "new-crate"
+"""Kept from one time to the next: what new crates depend on is the larger part."""
+
+
+def cargo(where: Path, *words: str | Path) -> str:
+    environment = {
+        "CARGO_NET_OFFLINE": "true",
+        "CARGO_TARGET_DIR": str(BUILT),
+        "CARGO_PROFILE_DEV_DEBUG": "0",
+    }
+    done = subprocess.run(
+        ["cargo", *map(str, words)],
+        cwd=where,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def packed(folder: Path, crates: Sequence[str]) -> Path:
+    """The folder of these crates of forebay, packed."""
+    options: list[str | Path] = ["--locked", "--no-verify", "--allow-dirty"]
+    options += ["--target-dir", folder / "packages"]
+    cargo(ROOT, "package", *options, *(f"--package=forebay-{each}" for each in crates))
+    return folder / "packages" / "package"
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust")
+def test_a_new_endpoint_runs_in_its_world_with_packed_crates_alone(tmp_path: Path) -> None:
+    kind = _new_crate.ENDPOINT
+    # That of tests is packed beside them.
+    packages = packed(tmp_path, [kind.base, *kind.parts, "conformance"])
+    made = command("new", "endpoint", "my-protocol", "--in", tmp_path, "--source", packages)
+    assert made.returncode == 0, made.stderr
+    crate = tmp_path / "my-protocol"
+    texts = (path.read_bytes() for path in crate.rglob("*") if path.is_file())
+    assert not any(str(ROOT).encode() in text for text in texts)
+    assert "4 passed" in cargo(crate, "test")
+    # What breaks the protocol fails its tests: a control that never gives way fills the queue.
+    source = crate / "src" / "lib.rs"
+    text = source.read_text()
+    assert "(self.window / 2)" in text
+    source.write_text(text.replace("(self.window / 2)", "(self.window)"))
+    with pytest.raises(AssertionError, match=r"queue_ms|mean wait"):
+        cargo(crate, "test", "--test", "world")
+
+
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust")
 def test_a_new_discipline_builds_tests_and_runs_with_packed_crates_alone(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    environment = os.environ | {"CARGO_NET_OFFLINE": "true"}
-
-    def cargo(where: Path, *words: str | Path) -> None:
-        done = subprocess.run(
-            ["cargo", *map(str, words)], cwd=where, env=environment, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    packages = tmp_path / "packages"
-    crates = ["abi", "conformance", "core", "disciplines", "plugin"]
-    options: list[str | Path] = [
-        "--locked",
-        "--no-verify",
-        "--allow-dirty",
-        "--target-dir",
-        packages,
-    ]
-    cargo(ROOT, "package", *options, *(f"--package=forebay-{each}" for each in crates))
-    made = command(
-        "new", "discipline", "my-aqm", "--in", tmp_path, "--source", packages / "package"
-    )
+    packages = packed(tmp_path, ["abi", "conformance", "core", "disciplines", "plugin"])
+    made = command("new", "discipline", "my-aqm", "--in", tmp_path, "--source", packages)
     assert made.returncode == 0, made.stderr
     crate = tmp_path / "my-aqm"
     # Nothing in it leads to the source tree.
     texts = (path.read_bytes() for path in crate.rglob("*") if path.is_file())
     assert not any(str(ROOT).encode() in text for text in texts)
-    # Kept from one time to the next: what it depends on is the larger part.
-    target = ROOT / "target" / "new-discipline"
-    environment |= {"CARGO_TARGET_DIR": str(target), "CARGO_PROFILE_DEV_DEBUG": "0"}
     for task in ("test", "build"):
         cargo(crate, task)
-    library = target / "debug" / "libmy_aqm.so"
+    library = BUILT / "debug" / "libmy_aqm.so"
     checked = command("kinds", "--check", library)
     assert checked.stdout == "my-aqm: keeps every contract\n", checked.stderr
     text = (crate / "scenario.toml").read_text()

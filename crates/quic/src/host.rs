@@ -52,12 +52,17 @@ pub struct Host {
     client: Option<ClientConfig>,
     /// Datagrams of the endpoint itself, without a connection.
     answers: VecDeque<Vec<u8>>,
+    /// Room for datagrams that arrive.
+    arrived: BytesMut,
     is_open: bool,
     fault: Option<String>,
 }
 
 /// The address of the other host. Both have the same: a link joins no more than these two.
 const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
+
+/// Bytes of the room for datagrams that arrive.
+const ARRIVED: usize = 16_384;
 
 /// Bytes of connection IDs.
 const ID: usize = 8;
@@ -135,6 +140,7 @@ impl Host {
             role,
             client,
             answers: VecDeque::new(),
+            arrived: BytesMut::new(),
             is_open: false,
             fault: None,
         }
@@ -194,7 +200,12 @@ impl Endpoint for Host {
 
     fn receive(&mut self, now: Time, datagram: &[u8], ecn: Ecn) {
         let now = clock::instant(now);
-        let data = BytesMut::from(datagram);
+        // Datagrams lie side by side in one buffer, which is used again when all are read.
+        if self.arrived.capacity() < datagram.len() {
+            self.arrived.reserve(ARRIVED.max(datagram.len()));
+        }
+        self.arrived.extend_from_slice(datagram);
+        let data = self.arrived.split();
         let mut answer = Vec::new();
         let ecn = EcnCodepoint::from_bits(ecn as u8);
         match self.endpoint.handle(now, PEER, None, ecn, data, &mut answer) {
@@ -260,14 +271,14 @@ impl Endpoint for Host {
     }
 
     fn account(&self) -> Account {
-        let delivered = match &self.role {
-            Role::Receiver(receiver) => Some(receiver.delivered),
-            Role::Sender(_) => None,
-        };
-        let stats = self.connection.as_ref().map(|(_, connection)| connection.stats());
-        let path = stats.as_ref().map(|stats| stats.path);
+        // Asked for each packet that arrives: what only a sender is asked for is left out.
+        if let Role::Receiver(receiver) = &self.role {
+            let delivered = Some(receiver.delivered);
+            return Account { delivered, is_open: self.is_open, ..Account::default() };
+        }
+        let path = self.connection.as_ref().map(|(_, connection)| connection.stats().path);
         Account {
-            delivered,
+            delivered: None,
             is_open: self.is_open,
             cwnd: path.map(|path| path.cwnd),
             retransmissions: path.map_or(0, |path| path.lost_packets),

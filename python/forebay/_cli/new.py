@@ -14,7 +14,7 @@ from forebay._engine import ScenarioError
 from forebay._reference.files import TEMPLATES, Template
 
 
-@click.group(cls=Group, help="Write a scenario or a discipline to start from.")
+@click.group(cls=Group, help="Write a scenario, a discipline or a protocol to start from.")
 def command() -> None:
     """Commands that write something to start from."""
 
@@ -55,9 +55,7 @@ def scenario(template: str, out: Path | None) -> None:
     say(f"Try it: forebay compare {target}")
 
 
-@command.command("discipline", cls=Command)
-@click.argument("name", metavar="NAME", help="What scenarios will call it, such as my-aqm.")
-@click.option(
+_in_option = click.option(
     "--in",
     "folder",
     metavar="DIR",
@@ -65,9 +63,15 @@ def scenario(template: str, out: Path | None) -> None:
     default=Path(),
     help="Folder in which the crate is created.",
 )
-@path_option(
+_source_option = path_option(
     "--source", "DIR", "Forebay's source code, if you are not inside it, or its packed crates."
 )
+
+
+@command.command("discipline", cls=Command)
+@click.argument("name", metavar="NAME", help="What scenarios will call it, such as my-aqm.")
+@_in_option
+@_source_option
 def discipline(name: str, folder: Path, source: Path | None) -> None:
     """Write the Rust crate of a queue discipline: a plug-in that builds and runs at once.
 
@@ -77,14 +81,38 @@ def discipline(name: str, folder: Path, source: Path | None) -> None:
     Examples:
         forebay new discipline my-aqm
     """
-    from forebay import _new_discipline
+    from forebay import _new_crate
 
-    tree = source if source is not None else _new_discipline.source_tree(folder)
-    crate = _new_discipline.write(name, folder, tree)
+    tree = source if source is not None else _new_crate.source_tree(folder)
+    crate = _new_crate.write(_new_crate.DISCIPLINE, name, folder, tree)
     say(
         f"{crate}: the rule is src/lib.rs. Next:\n"
         f"  cd {crate}\n"
         "  cargo test\n"
         "  cargo build --release\n"
         "  forebay compare scenario.toml"
+    )
+
+
+@command.command("endpoint", cls=Command)
+@click.argument("name", metavar="NAME", help="The name of the crate, such as my-protocol.")
+@_in_option
+@_source_option
+def endpoint(name: str, folder: Path, source: Path | None) -> None:
+    """Write the Rust crate of a transport protocol without I/O, tested in virtual time.
+
+    Its tests put both ends behind a link with a queue, beside TCP. They are built on the crate
+    forebay-world: that of the source code around it, or of --source, or else the published one.
+
+    Examples:
+        forebay new endpoint my-protocol
+    """
+    from forebay import _new_crate
+
+    tree = source if source is not None else _new_crate.source_tree(folder)
+    crate = _new_crate.write(_new_crate.ENDPOINT, name, folder, tree)
+    say(
+        f"{crate}: the protocol is src/lib.rs, its network tests/world.rs. Next:\n"
+        f"  cd {crate}\n"
+        "  cargo test"
     )

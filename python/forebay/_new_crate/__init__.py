@@ -1,10 +1,11 @@
-"""A crate for a discipline of one's own, which builds, tests and runs at once."""
+"""A crate for something of one's own, which builds, tests and runs at once."""
 
 from __future__ import annotations
 
 import os
 import re
 import tarfile
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from string import Template
 
@@ -14,8 +15,36 @@ from forebay._engine import ScenarioError, version
 HOME = Path(__file__).parent
 """Where the files of a crate are, to be filled in."""
 
-CRATES = ("abi", "conformance", "core", "disciplines", "plugin")
-"""Those that `forebay-plugin` consists of, without their first word."""
+
+@dataclass(frozen=True)
+class Kind:
+    """What a crate is for, and what of forebay it is built on."""
+
+    what: str
+    """Its word in the command and in errors; the folder of its files."""
+    example: str
+    """A name for one."""
+    files: tuple[str, ...]
+    base: str
+    """The crate that it names, without the first word."""
+    parts: tuple[str, ...]
+    """Those that this consists of."""
+
+
+DISCIPLINE = Kind(
+    "discipline",
+    "my-aqm",
+    ("Cargo.toml", "src/lib.rs", "scenario.toml"),
+    "plugin",
+    ("abi", "conformance", "core", "disciplines"),
+)
+ENDPOINT = Kind(
+    "endpoint",
+    "my-protocol",
+    ("Cargo.toml", "src/lib.rs", "tests/world.rs"),
+    "world",
+    ("core", "disciplines", "middlebox", "shaper", "sim", "tcp"),
+)
 
 
 def source_tree(start: Path) -> Path | None:
@@ -28,11 +57,12 @@ def source_tree(start: Path) -> Path | None:
     return None
 
 
-def write(name: str, folder: Path, source: Path | None) -> Path:
-    """Write the crate of a discipline called `name` into a new folder.
+def write(kind: Kind, name: str, folder: Path, source: Path | None) -> Path:
+    """Write a crate called `name` into a new folder.
 
     Args:
-        name: what scenarios call it.
+        kind: what it is for.
+        name: of a discipline also what scenarios call it.
         folder: where the crate's folder comes.
         source: a source tree, whose crates are used where they lie, or a folder of packed crates,
             which are unpacked into the new crate. None: Cargo takes them from its registry.
@@ -42,26 +72,27 @@ def write(name: str, folder: Path, source: Path | None) -> Path:
     """
     if re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) is None:
         raise ScenarioError(
-            f'"{name}" is not a name for a discipline; use small letters, '
-            "digits and hyphens, as in my-aqm"
+            f'"{name}" is not a name for a crate; use small letters, '
+            f"digits and hyphens, as in {kind.example}"
         )
     crate = folder / name
     if crate.exists():
         raise ScenarioError(f"{crate} exists; choose another name or remove it")
+    crates = sorted([kind.base, *kind.parts])
     files: dict[str, str | bytes] = {}
     paths: dict[str, str] = {}
     if source is not None and (source / "crates" / "plugin" / "Cargo.toml").is_file():
         tree = Path(os.path.relpath(_disk.leads_to(source), _disk.leads_to(crate))).as_posix()
-        paths = {each: f"{tree}/crates/{each}" for each in CRATES}
+        paths = {each: f"{tree}/crates/{each}" for each in crates}
         # The versions that forebay is tested with.
         if (tested := _disk.read_if_any(source / "Cargo.lock")) is not None:
             files["Cargo.lock"] = tested
     elif source is not None:
-        for each in CRATES:
+        for each in crates:
             packed = _unpacked(source, each)
             paths[each] = f"vendor/forebay-{each}"
             files |= {f"vendor/forebay-{each}/{path}": text for path, text in packed.items()}
-        lock = files.get("vendor/forebay-plugin/Cargo.lock", b"")
+        lock = files.get(f"vendor/forebay-{kind.base}/Cargo.lock", b"")
         assert isinstance(lock, bytes)
         files["Cargo.lock"] = _without_registry(lock.decode())
     patches = [f'forebay-{each} = {{ path = "{path}" }}' for each, path in paths.items()]
@@ -72,8 +103,8 @@ def write(name: str, folder: Path, source: Path | None) -> Path:
         "version": version,
         "patch": "\n".join(["", "[patch.crates-io]", *patches, ""]) if patches else "",
     }
-    for path in ("Cargo.toml", "src/lib.rs", "scenario.toml"):
-        text = (HOME / f"{Path(path).name}.in").read_text("utf-8")
+    for path in kind.files:
+        text = (HOME / kind.what / f"{Path(path).name}.in").read_text("utf-8")
         files[path] = Template(text).substitute(words)
     files[".gitignore"] = "target\n"
 
