@@ -325,7 +325,7 @@ typedef struct ForebayDiscipline {
   /**
    * JSON Schema of the parameters. Without `effective`, each property needs a `type`, which is
    * number, integer, boolean or string. The host fills in the defaults, refuses unknown fields,
-   * and checks `type`, `enum`, `minimum`, `exclusiveMinimum` and `maximum`; for an integer it
+   * and checks `type`, `enum`, `minimum`, `maximum` and their exclusive forms; for an integer it
    * takes packets ("50p") too.
    */
   const char *schema;

@@ -8,8 +8,13 @@ use serde_json::{Map, Value};
 const LEGIBLE: [&str; 4] = ["number", "integer", "boolean", "string"];
 /// Those of JSON.
 const TYPES: [&str; 7] = ["number", "integer", "boolean", "string", "null", "array", "object"];
-/// Bounds of numbers.
-const BOUNDS: [&str; 3] = ["minimum", "exclusiveMinimum", "maximum"];
+/// Bounds of numbers: what they ask in words, and whether a number keeps them.
+const BOUNDS: [(&str, &str, fn(f64, f64) -> bool); 4] = [
+    ("minimum", "at least", |number, bound| number >= bound),
+    ("exclusiveMinimum", "greater than", |number, bound| number > bound),
+    ("maximum", "at most", |number, bound| number <= bound),
+    ("exclusiveMaximum", "less than", |number, bound| number < bound),
+];
 
 /// The properties of `schema`, which was checked by [`described`].
 fn properties(schema: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
@@ -45,7 +50,7 @@ pub fn described(schema: Value) -> Result<Map<String, Value>, String> {
         refuse("type", "the name of a type, or a list of them", is_type)?;
         refuse("enum", "a list of values", is_list)?;
         refuse("description", "a text", Value::is_string)?;
-        for bound in BOUNDS {
+        for (bound, ..) in BOUNDS {
             refuse(bound, "a number", Value::is_number)?;
         }
     }
@@ -138,15 +143,10 @@ fn check(form: &Value, value: &Value) -> Result<(), String> {
         return Err(format!("must be one of {}, got {value}", known.join(", ")));
     }
     let Some(number) = value.as_f64() else { return Ok(()) };
-    let bound = |name: &str| form[name].as_f64();
-    if let Some(least) = bound("minimum").filter(|least| number < *least) {
-        return Err(format!("must be at least {least}, got {number}"));
-    }
-    if let Some(least) = bound("exclusiveMinimum").filter(|least| number <= *least) {
-        return Err(format!("must be greater than {least}, got {number}"));
-    }
-    if let Some(most) = bound("maximum").filter(|most| number > *most) {
-        return Err(format!("must be at most {most}, got {number}"));
+    for (name, words, keeps) in BOUNDS {
+        if let Some(bound) = form[name].as_f64().filter(|bound| !keeps(number, *bound)) {
+            return Err(format!("must be {words} {bound}, got {number}"));
+        }
     }
     Ok(())
 }
@@ -192,6 +192,10 @@ mod tests {
             (
                 json!({ "type": "number", "maximum": 1, "default": 2 }),
                 ": `default`: must be at most 1",
+            ),
+            (
+                json!({ "type": "integer", "exclusiveMaximum": 2, "default": 2 }),
+                ": `default`: must be less than 2",
             ),
             (json!(true), " needs a type that forebay.h reads"),
         ] {
