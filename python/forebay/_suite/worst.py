@@ -7,7 +7,7 @@ Its harm to the traffic that was there before is measured under every discipline
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +22,7 @@ from forebay._scenario import Scenario, with_plugins
 from forebay._suite import catalogue, tables
 from forebay.attack import words
 from forebay.attack.measure import MEASURES, Measure, Meter, Watching
+from forebay.attack.plan import salts
 from forebay.stats import Interval
 from forebay.sweep import several
 from forebay.tune.runs import Runs
@@ -158,11 +159,16 @@ def _judged(
         for queue in (*queues.values(), case.better):
             change = Change(queue, (link,))
             try:
+                paths = salts(change.of(base), link)
                 runs.check(change)
             except ScenarioError:
                 harms.append(None)
                 continue
-            rows = runs.measures([(change, seed) for seed in seeds])
+            drawn = [
+                (replace(change, values=tuple((path, seed) for path in paths)), seed)
+                for seed in seeds
+            ]
+            rows = runs.measures(drawn)
             spent += sum(float(row.get("cpu_s", 0.0)) for row in rows)
             values = [row.get(case.measure) for row in rows]
             harms.append(stats.interval([None if v is None else float(v) for v in values]))

@@ -54,7 +54,7 @@ class Found:
 
 def scenario_of(target: Target, plan: Plan, queue: Any, seed: int, title: str) -> Scenario:
     """The scenario of a plan."""
-    changed = target.change(plan, queue).of(target.base)
+    changed = target.change(plan, queue, seed=seed).of(target.base)
     files: dict[str, Any] = {
         each["path"]: _absolute(changed, each["file"]) for each in changed.resolved()["files"]
     }
@@ -104,10 +104,8 @@ def _story(
     first = min(max(min(starts, default=end / 10), end / 20), end * 0.8)
     around = max(0.0, worst_s - end / 20)
     document = {name: each for name, each in scenario.document.items() if name != "seed"}
-    lane = {"label": called, **({"kind": "fifo"} if queue is None else labelled(queue)[1])}
-    own = scenario.document if queue is None else None
-    if own is not None:
-        lane = {"label": called, **_own_queue(scenario, target.link)}
+    given = {} if queue is None else labelled(queue)[1]
+    lane = {"label": called, **given, **_own_queue(scenario, target.link)}
 
     def step(title: str, text: str, at: float, until: float, **more: Any) -> dict[str, Any]:
         until = min(end, max(until, at + end / 50))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -245,6 +246,7 @@ class Target:
         own = lookup(effective, f"{self.place['path']}.loss")
         self.loss = float(own) if isinstance(own, int | float) else 0.0
         """Share of packets that the wire loses at random, if it is constant."""
+        self._salts: dict[str, tuple[str, ...]] = {}
         names = {each["name"] for each in self.traffic}
         self.prefix = next(
             each
@@ -257,16 +259,21 @@ class Target:
         """The link's own queue, as it is written."""
         return dict(self.place["queue"] or {"kind": "fifo"})
 
-    def change(self, plan: Plan, queue: Any, apart: bool = False) -> Change:
+    def change(
+        self, plan: Plan, queue: Any, apart: bool = False, seed: int | None = None
+    ) -> Change:
         """What a candidate changes, under a discipline (None: the scenario's own).
 
-        `apart` gives transfers that join hosts of their own at both ends, 100 us away unless they
-        are farther: a host of Linux has the same settings of TCP for all its flows.
+        With `seed`, the hashes of fair queues are those that it draws (see `salts`). `apart` gives
+        transfers that join hosts of their own at both ends, 100 us away unless they are farther: a
+        host of Linux has the same settings of TCP for all its flows.
         """
         path, values = self.place["path"], dict[str, Any]()
         queue, box = parted(queue)
         if box is not None:
             values[f"{path}.box"] = box
+        if seed is not None:
+            values |= dict.fromkeys(self._salts_of(queue), seed)
         if plan.duration is not None:
             values["duration"] = time(plan.duration)
             if self.warmup_s >= plan.duration:
@@ -306,6 +313,13 @@ class Target:
                 values["link"] = [*self.document.get("link", []), *ways]
         values |= plan.parameters
         return Change(queue, (self.link,), tuple(values.items()))
+
+    def _salts_of(self, queue: Any) -> tuple[str, ...]:
+        key = json.dumps(queue, sort_keys=True)
+        if key not in self._salts:
+            under = self.base if queue is None else self.base.with_queue(queue, self.link)
+            self._salts[key] = salts(under, self.link)
+        return self._salts[key]
 
     def name_of(self, number: int) -> str:
         """What the joining entry of a number, from 1, is called."""
@@ -355,6 +369,32 @@ class Target:
             if joining.kind == "files":
                 entry |= {"size": size(joining.file), "interval": time(joining.pause)}
         return entry
+
+
+def salts(scenario: Scenario, link: str) -> tuple[str, ...]:
+    """Paths of the salts of hashes that the queue of a link leaves at their defaults.
+
+    A fair queue spreads flows by a hash, and flows that share a queue share its delay. Linux draws
+    the hash when a queue starts; here its salt is a parameter, and the same in every run. A search
+    would find the numbers of flows that happen to share a queue, which other seeds would repeat and
+    Linux would not. So each seed of an attack draws a salt, unless the scenario sets one.
+
+    Raises:
+        ScenarioError: the scenario cannot run.
+    """
+    path = resolved_link(scenario, link)["queue_path"]
+    return tuple(_salts(path, lookup(scenario.document, path), lookup(scenario.effective(), path)))
+
+
+def _salts(path: str, written: Any, whole: Any) -> Iterator[str]:
+    if isinstance(written, Mapping) and isinstance(whole, Mapping):
+        if "salt" in whole and "salt" not in written:
+            yield f"{path}.salt"
+        for name in written:
+            yield from _salts(f"{path}.{name}", written[name], whole.get(name))
+    elif isinstance(written, list) and isinstance(whole, list):
+        for at, (own, full) in enumerate(zip(written, whole, strict=False)):
+            yield from _salts(f"{path}[{at}]", own, full)
 
 
 def parted(queue: Any) -> tuple[Any, Any]:

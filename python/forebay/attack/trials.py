@@ -84,27 +84,33 @@ class Trials:
     def harms(self, plans: Sequence[Plan], seeds: Sequence[int]) -> list[Harm]:
         """What plans do under some seeds; one that cannot run does nothing."""
         queues = [self.queue] if self.rival is None else [self.queue, self.rival]
-        runs: list[list[Change]] = [self._checked(plan, queues) for plan in plans]
-        wanted = [(change, seed) for each in runs for change in each for seed in seeds]
+        runs = [self._checked(plan, queues, seeds) for plan in plans]
+        wanted = [pair for each in runs for pair in each]
         before = self.asked
         measured = iter(self._runs.measures(wanted, lambda now: self._progress(before + now)))
         self.asked += len(wanted)
         found = []
         for each in runs:
-            rows = [[next(measured) for _ in seeds] for _ in each]
+            rows = [[next(measured) for _ in seeds] for _ in range(len(each) // len(seeds))]
             self.cpu_s += sum(float(row.get("cpu_s", 0.0)) for some in rows for row in some)
             found.append(self._harm(rows) if rows else Harm(()))
         return found
 
-    def _checked(self, plan: Plan, queues: Sequence[Any]) -> list[Change]:
-        """The runs of a plan under each discipline; none if one of them is refused."""
-        changes = [self.target.change(plan, queue) for queue in queues]
+    def _checked(
+        self, plan: Plan, queues: Sequence[Any], seeds: Sequence[int]
+    ) -> list[tuple[Change, int]]:
+        """The runs of a plan, under each discipline with each seed; none if it is refused."""
         try:
-            for change in changes:
+            wanted = [
+                (self.target.change(plan, queue, seed=seed), seed)
+                for queue in queues
+                for seed in seeds
+            ]
+            for change, _ in wanted:
                 self._judge.plans[self._runs.identity(change)] = plan
         except ScenarioError:
             return []
-        return changes
+        return wanted
 
     def _harm(self, rows: Sequence[Sequence[dict[str, float | str]]]) -> Harm:
         own, rival = rows[0], rows[1] if len(rows) > 1 else None
