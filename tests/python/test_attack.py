@@ -19,6 +19,7 @@ from forebay.attack.minimise import KEEP, minimise, round_to
 from forebay.attack.plan import Joining, Plan, Space, Target
 from forebay.attack.search import Guide, search
 from forebay.attack.trials import Trials
+from forebay.lab import topology
 
 NETWORK = """\
 duration = "6s"
@@ -39,6 +40,26 @@ q = 1
 dscp = "EF"
 """
 
+
+FAILS = """\
+import forebay
+
+
+class Fails(forebay.Discipline):
+    \"\"\"Fails at the hundredth packet.\"\"\"
+
+    def setup(self):
+        self.queue = forebay.Queue()
+        self.count = 0
+
+    def enqueue(self, packet, now):
+        self.count += 1
+        assert self.count < 100
+        self.queue.append(packet)
+
+    def dequeue(self, now):
+        return self.queue.popleft() if self.queue else None
+"""
 
 SENSOR = """
 [[traffic]]
@@ -320,6 +341,23 @@ def test_a_plugin_that_breaks_the_contract_is_the_find(scenario: Path, tmp_path:
     assert found.faults and "loses" in found.faults[0]
 
 
+def test_what_breaks_the_contract_without_an_attack_needs_no_search(
+    scenario: Path, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "fails.py"
+    plugin.write_text(FAILS)
+    named = load(scenario).with_("plugins", [str(plugin)])
+    found = attack.attack(named, tmp_path / "out", discipline="fails", seconds=9, confirm=False)
+    assert "fails.py:13" in found.faults[0] and found.searched.tried == 0
+
+
+def test_a_class_in_python_does_not_run_in_linux(scenario: Path, tmp_path: Path) -> None:
+    plugin = tmp_path / "fails.py"
+    plugin.write_text(FAILS)
+    with pytest.raises(ScenarioError, match="a class in Python runs in simulations alone"):
+        topology.read(load(scenario).with_("plugins", [str(plugin)]))
+
+
 @pytest.mark.parametrize(
     ("written", "said"),
     [
@@ -331,13 +369,19 @@ def test_a_plugin_that_breaks_the_contract_is_the_find(scenario: Path, tmp_path:
         ("joining = 9", "joining"),
         ('speed = "1"', "unknown field"),
         ("controls = []", "controls"),
+        ('controls = ["warp"]', "controls:"),
+        ('kinds = ["flood"]', "kinds"),
+        ('ecn = ["ce"]', "ecn"),
+        ('size = "5B..20B"', "at least 28"),
+        ('rate = "5..1"', "low end first"),
+        ('[parameters]\n"dumbbell.speed" = "1..2"', "parameters:"),
     ],
 )
 def test_wrong_bounds(scenario: Path, tmp_path: Path, written: str, said: str) -> None:
     path = tmp_path / "bounds.toml"
     path.write_text(written)
     done = CliRunner().invoke(app, ["attack", str(scenario), "--bounds", str(path)])
-    assert done.exit_code == 2 and said in done.output and "bounds.toml" in done.output
+    assert done.exit_code == 2 and said in done.output and "error: bounds" in done.output
     assert not (tmp_path / "out").exists()
 
 
@@ -349,6 +393,8 @@ def test_wrong_bounds(scenario: Path, tmp_path: Path, written: str, said: str) -
         (["--discipline", "nothing"], "nothing"),
         (["--set", "dumbbell.rate={draw=['1Mbit','2Mbit'],every='1s'}"], "constant rate"),
         (["--minutes", "0"], "--minutes"),
+        (["--minutes", "nan"], "--minutes"),
+        (["--against", "nothing"], "nothing"),
         (["--control", "nothing"], "nothing"),
     ],
 )

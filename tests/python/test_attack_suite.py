@@ -55,6 +55,21 @@ def test_a_discipline_in_python_meets_the_cases(
     assert 0 <= found["harm"]["short"]["mean"] <= 1
 
 
+def test_a_discipline_that_fails_in_a_case_ends_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    case = only(monkeypatch)
+    plugin = tmp_path / "fails.py"
+    plugin.write_text(
+        "import forebay\n\n\nclass Fails(forebay.Discipline):\n"
+        "    def enqueue(self, packet, now):\n        raise KeyError(packet.flow)\n\n"
+        "    def dequeue(self, now):\n        return None\n"
+    )
+    words = ["--plugin", str(plugin), "suite", "attack", "--disciplines", "fails", "--quick"]
+    done = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2 and f"{case.name}: " in done.output and "KeyError" in done.output
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

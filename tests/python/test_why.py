@@ -115,7 +115,7 @@ def test_the_command(scenario: Path) -> None:
     ("words", "said"),
     [
         (["--at", "99s"], "within the run"),
-        (["--at", "soon"], "soon"),
+        (["--at", "soon"], '--at: expected a time such as "5ms", got "soon"'),
         (["--at", "9s", "--of", "loss", "--set", "traffic[0].flows=1"], "no packet is lost"),
         (["--at", "9s", "--link", "elsewhere"], "elsewhere"),
         (["--at", "9s", "--of", "nothing"], "nothing"),

@@ -143,4 +143,6 @@ def _row(option: click.Option) -> tuple[str, str]:
         return flags, option.help or ""
     default = option.show_default or option.to_info_dict()["default"]
     shown = f" [default: {default}]" if default not in (None, ()) else ""
-    return f"{flags} {option.metavar}", f"{option.help}{shown}"
+    choices = option.type.choices if isinstance(option.type, click.Choice) else ()
+    values = option.metavar or "|".join(choices)
+    return f"{flags} {values}", f"{option.help}{shown}"

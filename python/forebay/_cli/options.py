@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,16 @@ class Whole(click.IntRange):
 
 
 class Number(click.FloatRange):
-    """A number within bounds."""
+    """A finite number within bounds."""
 
     name = "number"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """The number, unless it is none or infinite."""
+        found: float = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{found} is not a finite number.", param, ctx)
+        return found
 
 
 def out_option(says: str, default: str | None = None, metavar: str = "DIR") -> Callable[[Any], Any]:

@@ -21,7 +21,6 @@ from forebay._scenario import load_with
     "--of",
     type=click.Choice(("delay", "loss")),
     default="delay",
-    show_default=True,
     help="What to explain: the time that packets wait, or packets that are dropped.",
 )
 @click.option(

@@ -169,6 +169,9 @@ def _judged(
                 for seed in seeds
             ]
             rows = runs.measures(drawn)
+            for row in rows:
+                if "fault" in row:
+                    raise ScenarioError(f"{case.name}: {row['fault']}")
             spent += sum(float(row.get("cpu_s", 0.0)) for row in rows)
             values = [row.get(case.measure) for row in rows]
             harms.append(stats.interval([None if v is None else float(v) for v in values]))

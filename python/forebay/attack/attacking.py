@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from forebay import _disk
+from forebay import _disk, _engine
 from forebay._engine import ScenarioError
 from forebay._scenario import Scenario, labelled
 from forebay.attack import bounds as bounds_
@@ -103,6 +104,9 @@ def attack(
         called = labelled(box)[0]
     limits = bounds or Bounds()
     space = Space(limits, len(target.traffic), target.duration_s)
+    for each in (queue, rival):
+        target.change(Plan(), each).of(target.base).effective()
+    _check_bounds(target, limits, queue, space)
     runs = 0
 
     def heard(now: int) -> None:
@@ -113,17 +117,14 @@ def attack(
         target, measure, into, queue=queue, rival=rival, jobs=jobs, progress=heard
     ) as trials:
         of = trials.measure
-        _check_paths(target, limits, queue)
         [calm] = trials.harms([Plan()], [seed])
-        if not calm.values:
-            # Refused: say why.
-            target.change(Plan(), queue).of(target.base).effective()
         text = bounds_.text(limits)
         _disk.write(into / "bounds.toml", text)
         found = search(
             trials,
             space,
-            seconds=seconds,
+            # What breaks the contract without any attack needs no search.
+            seconds=0.0 if calm.fault else seconds,
             seed=seed,
             guide=guide,
             told=lambda share, worst: told(
@@ -132,7 +133,9 @@ def attack(
         )
         chosen = _chosen(trials, found, finds, range(seed, seed + SEEDS))
         faults = tuple(
-            dict.fromkeys(each.harm.fault for each in found.cells.values() if each.harm.fault)
+            dict.fromkeys(
+                harm.fault for harm in (calm, *(c.harm for c in found.cells.values())) if harm.fault
+            )
         )
         made: list[Found] = []
         for at, each in enumerate(chosen):
@@ -257,14 +260,20 @@ def _own_kind(target: Target) -> str:
     return str(target.queue.get("kind", "its queue"))
 
 
-def _check_paths(target: Target, limits: Bounds, queue: Any) -> None:
-    """Check that the first value of every parameter can be set."""
-    plan = Space(limits, len(target.traffic), target.duration_s)
-    parameters = plan.plan([0.0] * len(plan.names)).parameters
+def _check_bounds(target: Target, limits: Bounds, queue: Any, space: Space) -> None:
+    """Check that the first value of every parameter can be set, and that there is every control."""
+    parameters = space.plan([0.0] * len(space.names)).parameters
     try:
-        target.change(Plan(parameters=parameters), queue).of(target.base)
+        target.change(Plan(parameters=parameters), queue).of(target.base).effective()
     except ScenarioError as error:
         raise ScenarioError(f"bounds: parameters: {error}") from None
+    files = [str(Path(target.base.base, each)) for each in target.base.document.get("plugins", [])]
+    known = [each["name"] for each in json.loads(_engine.kinds(files))["controls"]]
+    for control in limits.controls:
+        if control not in known:
+            raise ScenarioError(
+                f'bounds: controls: there is no "{control}"; one of {", ".join(known)}'
+            )
 
 
 def _beside(outcome: Outcome, rival: Any, called: str) -> dict[str, Any]:

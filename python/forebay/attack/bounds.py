@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -52,7 +52,9 @@ class Bounds(_written.Table):
     """Time from one such time to the next."""
     joining: int = Field(default=3, ge=0, le=8)
     """Entries of traffic that may join the scenario's own; 0 to 8."""
-    kinds: list[str] = Field(default=["bulk", "files", "cbr", "poisson", "on-off"])
+    kinds: list[Literal["bulk", "files", "cbr", "poisson", "on-off"]] = Field(
+        default=["bulk", "files", "cbr", "poisson", "on-off"]
+    )
     """Their kinds: endless and repeated transfers over TCP, and datagrams at a constant rate, at
     random, and in pulses."""
     flows: str = "1..16:log"
@@ -79,7 +81,9 @@ class Bounds(_written.Table):
     """Time between two transfers of a flow."""
     controls: list[str] = Field(default=["new-reno", "cubic", "bbr"], min_length=1)
     """Congestion controls of its transfers."""
-    ecn: list[str] = Field(default=["not-ect", "ect0", "ect1"], min_length=1)
+    ecn: list[Literal["not-ect", "ect0", "ect1"]] = Field(
+        default=["not-ect", "ect0", "ect1"], min_length=1
+    )
     """ECN codepoints of its datagrams; with others than "not-ect", transfers may negotiate ECN."""
     load: str = "2"
     """Largest mean rate of all datagrams that join, as a share of the link's."""
@@ -120,8 +124,9 @@ _WITHIN = {
     "reorder": (0.0, 1.0),
     "start": (0.0, 0.95),
     "length": (0.01, 1.0),
+    "size": (28.0, math.inf),
 }
-"""Shares, and between what they must be."""
+"""Shares, and between what they must be; a datagram has headers of 28 B."""
 
 
 def read(path: Path | None) -> Bounds:
@@ -176,7 +181,7 @@ def ranges(bounds: Bounds) -> Iterator[tuple[str, Parameter]]:
             raise ScenarioError(f'{name}: must be {allowed}{top}, got "{given}"')
         yield name, found
     for path, given in bounds.parameters.items():
-        yield path, read_parameter(f"{path}={given}")
+        yield path, _range(path, given)
 
 
 def largest(bounds: Bounds) -> float:
@@ -192,8 +197,18 @@ def largest(bounds: Bounds) -> float:
 
 def _parameter(name: str, given: str) -> Parameter:
     if ".." in given or "," in given:
-        return read_parameter(f"{name}={given}")
+        return _range(name, given)
     return Parameter(name, choices=(value_of(given),))
+
+
+def _range(name: str, given: str) -> Parameter:
+    try:
+        return read_parameter(f"{name}={given}")
+    except ScenarioError:
+        raise ScenarioError(
+            f'{name}: expected "LOW..HIGH", the low end first and both of one kind, with :log for '
+            f'equal ratios, or "A,B,C"; got "{given}"'
+        ) from None
 
 
 def _base(found: Parameter) -> Parameter:

@@ -176,7 +176,10 @@ def why(
         base = base.with_("seed", seed)
     resolved = base.resolved()
     duration = float(resolved["duration_s"])
-    at_s = nanoseconds(at) / 1e9
+    try:
+        at_s = nanoseconds(at) / 1e9
+    except ScenarioError as error:
+        raise ScenarioError(f"--at: {error}") from None
     if not 0 < at_s <= duration:
         raise ScenarioError(f"--at {at}: must be within the run, above 0s to {time(duration)}")
     base = base.with_("sample", time(max(1e-3, duration / _POINTS)))

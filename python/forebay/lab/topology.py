@@ -159,6 +159,8 @@ class Topology:
 
 def read(scenario: Scenario, congestion: str | None = None) -> Topology:
     """What `scenario` comes to; `congestion` is Linux' name of the one for all TCP, if given."""
+    # A gate takes none in Python.
+    scenario.libraries()
     with named(scenario):
         plan = json.loads(_engine.plan(scenario.text, scenario.base))
         links = plan["links"]
