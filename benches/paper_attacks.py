@@ -18,8 +18,10 @@ from typing import Any
 from worst_cases import confirmations
 
 from forebay import _disk, _engine, _written, attack, load
-from forebay.attack import finds, words
+from forebay.attack import confirm, finds, words
 from forebay.attack.confirm import CONFIRMED
+from forebay.attack.minimise import SEEDS
+from forebay.attack.outcome import Outcome
 
 HOME = Path(__file__).parents[1] / "papers"
 ATTACKS: dict[str, dict[str, Any]] = {
@@ -28,6 +30,8 @@ ATTACKS: dict[str, dict[str, Any]] = {
     "aspq": {"box": "aspq", "measure": "starvation"},
 }
 """Papers, and how their system is attacked."""
+REMEDIES = {"aspq": {"kind": "aspq", "freeze": "when-full"}}
+"""Boxes that prevent what was found."""
 
 
 def main() -> None:
@@ -70,8 +74,37 @@ def keep(paper: str, how: dict[str, Any], folder: Path, minutes: float) -> None:
         "candidates": outcome.searched.tried,
         "cpu_seconds": round(outcome.searched.cpu_s, 1),
     }
+    if paper in REMEDIES:
+        record["remedy"] = remedy(outcome, found, REMEDIES[paper], place, folder / "remedy")
     _disk.write(home / "found.json", _written.dump(record))
     print(paper, found.verdict, record["harm"], record["about"], flush=True)
+
+
+def remedy(
+    outcome: Outcome, found: finds.Found, box: dict[str, Any], place: Path, folder: Path
+) -> dict[str, Any]:
+    """What is left of a find with another box, in the simulator and in Linux in virtual time."""
+    target, plain = outcome.target, outcome.target.queue
+    again = confirm.confirmations(
+        target,
+        outcome.measure.name,
+        found.small.plan,
+        found.harm,
+        SEEDS + 1,
+        queue={**plain, "box": box},
+        rival=plain,
+        folder=folder,
+    )
+    seeds, _, linux = (words.interval(outcome.measure, each.found) for each in again)
+    changed = " ".join(
+        f"--set dumbbell.box.{name}={value}" for name, value in box.items() if name != "kind"
+    )
+    return {
+        "run": f"forebay run {place}/found.toml {changed}",
+        "harm": seeds,
+        "seeds": confirm.SEEDS,
+        "linux": linux,
+    }
 
 
 if __name__ == "__main__":

@@ -301,6 +301,21 @@ def test_what_fails_inside_is_said_outside(guest_gate: Path) -> None:
         lab.virtual.run(Scenario.of(SCENARIO), congestion="vegas", gate=guest_gate)
 
 
+def test_a_flow_that_stops_before_anything_of_it_came(guest_gate: Path) -> None:
+    # It ends with a reset; here one comes before the first data, all of which are lost.
+    full = {
+        "duration": "3s",
+        "warmup": "1s",
+        "dumbbell": {"rate": "1Mbit", "delay": "10ms", "queue": {"kind": "fifo", "limit": "2p"}},
+        "traffic": [
+            {"name": "flood", "kind": "cbr", "rate": "1200kbit", "size": "1000B"},
+            {"name": "short", "kind": "bulk", "flows": 40, "start": "1s", "stop": "1.5s"},
+        ],
+    }
+    found = lab.virtual.run(Scenario.of(full), seed=1, gate=guest_gate)
+    assert found.summary["classes"]["short"]["goodput_bps"] == 0
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [("host-left.pcap", "link"), ("link-bottleneck.pcap", "link"), ("timeline.json", "read by")],

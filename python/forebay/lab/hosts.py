@@ -376,7 +376,11 @@ class Hosts:
     def _receive(self, connection: socket.socket) -> None:
         """Take all that comes, and tell the meters of it every now and then."""
         with self._kept(connection):
-            head = connection.recv(HEAD.size, socket.MSG_WAITALL)
+            try:
+                head = connection.recv(HEAD.size, socket.MSG_WAITALL)
+            except ConnectionResetError:
+                # A flow that stopped before anything of it came.
+                return
             if len(head) < HEAD.size:
                 return
             index, began = HEAD.unpack(head)

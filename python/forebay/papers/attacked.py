@@ -23,4 +23,12 @@ def section(found: Mapping[str, Any]) -> Section:
         [each["how"], each["why"] or each["harm"], each["verdict"]]
         for each in found["confirmations"]
     ]
-    return Section(HEADING, [Text(told), Table(["looked at again", "harm", "verdict"], rows)])
+    parts = [Text(told), Table(["looked at again", "harm", "verdict"], rows)]
+    if remedy := found.get("remedy"):
+        parts.append(
+            Text(
+                f"What prevents it: with `{remedy['run']}` the harm is {remedy['harm']}, over "
+                f"{remedy['seeds']} seeds; in Linux in virtual time it is {remedy['linux']}."
+            )
+        )
+    return Section(HEADING, parts)
