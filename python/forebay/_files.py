@@ -97,6 +97,7 @@ def _of_run(result: Result) -> dict[str, Content]:
         "delays.parquet": pl.concat([result.delay, result.queue_delay], how="diagonal"),
         **{f"{name}.parquet": result.tables[name] for name in ON_REQUEST if name in result.tables},
         "summary.json": {"forebay": result.summary["version"]} | result.summary,
+        **result.files,
     }
 
 

@@ -70,8 +70,9 @@ def print_run(console: Console, summary: dict[str, Any]) -> None:
         for name, class_ in of_classes.items()
     ]
     heads = ["class", *(f"{measure.short}, {measure.unit}" for measure in known)]
-    print_table(console, Table(heads, rows))
-    console.print()
+    if rows:
+        print_table(console, Table(heads, rows))
+        console.print()
     simulated = f"{summary['duration_s']:g} s"
     if "cost" in summary:  # A run on real packets has none of these.
         threads = summary["cost"]["threads"]

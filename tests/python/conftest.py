@@ -83,6 +83,7 @@ SLOW = {
     *("test_plugins", "test_plugins_in_python", "test_report_page", "test_results_pages"),
     *("test_suite", "test_suite_behaviour", "test_suite_requirements", "test_sweep_dask"),
     *("test_sweep_kill", "test_validate", "test_virtual_lab", "test_virtual_linux"),
+    *("test_virtual_programs",),
     *("test_address", "test_advice_hints", "test_engine", "test_parts_in_python"),
     *("test_python_reference", "test_server", "test_sweep", "test_tune", "test_attack"),
     *("test_attack_suite", "test_why"),

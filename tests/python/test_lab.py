@@ -121,9 +121,10 @@ def test_the_summary_of_real_packets_can_be_printed() -> None:
             {"dumbbell": {"rate": {"steps": [["0s", "1Mbit"]]}, "delay": "1ms"}},
             "keep their rate and delay",
         ),
+        ({"dumbbell": {"rate": "1Mbit", "loss": 0.1}}, "lose nothing on the wire"),
         (
-            {"dumbbell": {"rate": "1Mbit", "loss": 0.1}},
-            "loss: the lab's links lose and change nothing",
+            {"dumbbell": {"rate": "1Mbit", "reorder": {"share": 0.1, "delay": "1ms"}}},
+            "reorder: the lab's links change nothing",
         ),
         ({"traffic": [{"kind": "bulk", "tcp": {"mtu": "1KB"}}]}, "tcp.mtu: must be the links'"),
         (
@@ -135,7 +136,7 @@ def test_the_summary_of_real_packets_can_be_printed() -> None:
 )
 def test_what_a_lab_does_not_have_is_refused(fields: dict[str, object], message: str) -> None:
     with pytest.raises(ScenarioError) as error:
-        topology.read(changed(**fields))
+        topology.check_steady(topology.read(changed(**fields)))
     assert message in str(error.value)
 
 

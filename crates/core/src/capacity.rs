@@ -121,6 +121,44 @@ impl Capacity {
         *self = Capacity::steps(steps, None);
     }
 
+    /// The same by a clock that is `by` ahead, as if cycles had gone on before its beginning, and the
+    /// first rate if it has no cycles.
+    pub fn later(self, by: Duration) -> Self {
+        // The places of a cycle after it has been turned by `by`.
+        let turned = |at: Time, period: Duration| {
+            Time::from_nanos(
+                (at.as_nanos() + by.as_nanos() % period.as_nanos()) % period.as_nanos(),
+            )
+        };
+        match self {
+            Capacity::Constant { .. } => self,
+            Capacity::Steps { mut steps, period: None, .. } => {
+                steps[1..].iter_mut().for_each(|(from, _)| *from += by);
+                Capacity::steps(steps, None)
+            }
+            Capacity::Steps { steps, period: Some(period), .. } => {
+                // A step after the end of the cycle never comes.
+                let kept =
+                    steps.into_iter().filter(|(from, _)| from.as_nanos() < period.as_nanos());
+                let mut steps: Vec<_> =
+                    kept.map(|(from, rate)| (turned(from, period), rate)).collect();
+                steps.sort_by_key(|(from, _)| *from);
+                // The last one goes on into the next cycle.
+                let (_, rate) = steps[steps.len() - 1];
+                if steps[0].0 > Time::ZERO {
+                    steps.insert(0, (Time::ZERO, rate));
+                }
+                Capacity::steps(steps, Some(period))
+            }
+            Capacity::Opportunities { instants, period, quantum, .. } => {
+                let mut instants: Vec<_> =
+                    instants.into_iter().map(|at| turned(at, period)).collect();
+                instants.sort();
+                Capacity::opportunities(instants, period, quantum)
+            }
+        }
+    }
+
     /// The rate now. For a trace, its mean rate.
     pub fn rate(&self, now: Time) -> Rate {
         match self {
@@ -313,6 +351,33 @@ mod tests {
         assert_eq!(capacity.finish(nanos(1_999_999), 1000), nanos(3_999_999));
         assert_eq!(capacity.bits_between(ms(0), ms(1_000_000_000)), 4e12);
         assert_eq!(capacity.bits_between(nanos(1), nanos(2)), 0.0);
+    }
+
+    #[test]
+    fn a_capacity_by_a_clock_that_is_ahead_is_the_same() {
+        let rates = vec![(ms(0), Rate::from_bps(8_000_000)), (ms(7), Rate::from_bps(800_000))];
+        let by = Duration::from_millis(33);
+        for capacity in [
+            Capacity::constant(Rate::from_bps(3_000_000)),
+            Capacity::steps(rates.clone(), None),
+            Capacity::steps(rates, Some(Duration::from_millis(20))),
+            Capacity::opportunities(
+                vec![ms(1), ms(2), ms(2), ms(9)],
+                Duration::from_millis(10),
+                1500,
+            ),
+        ] {
+            let (mut here, mut there) = (capacity.clone(), capacity.later(by));
+            let mut at = ms(0);
+            for bytes in [1000, 1500, 40, 900, 1500, 1500, 7000, 1] {
+                let end = here.finish(at, bytes);
+                assert_eq!(there.finish(at + by, bytes), end + by, "{here:?}");
+                at = end + Duration::from_micros(u64::from(bytes));
+            }
+            let (from, until) = (ms(3), ms(50));
+            let bits = there.bits_between(from + by, until + by);
+            assert_eq!(here.bits_between(from, until), bits);
+        }
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod quantity;
 mod registry;
 mod rng;
 mod row;
+mod schedule;
 pub mod tcp;
 mod time;
 #[doc(hidden)]
@@ -55,5 +56,6 @@ pub use quantity::{Bytes, Length, Limit, Rate};
 pub use registry::{Conduct, Entry, Family, Named, Recipe, Registry};
 pub use rng::Rng;
 pub use row::Row;
+pub use schedule::Schedule;
 pub use time::{Duration, Time};
 pub use units::UnitError;

@@ -233,6 +233,11 @@ impl Port {
         call!(&mut self.queue, discipline => discipline.set_link_rate(now, rate));
     }
 
+    /// Lets the link have another capacity, before the first packet.
+    pub fn set_capacity(&mut self, capacity: Capacity) {
+        self.capacity = capacity;
+    }
+
     /// Shows the waiting packets, as [`Discipline::waiting`].
     pub fn waiting(&self, out: &mut dyn FnMut(usize, &Packet)) {
         call!(&self.queue, discipline => discipline.waiting(out));

@@ -12,7 +12,7 @@ use forebay_core::tcp::Tcp;
 use forebay_core::{ConfigError, DropReason, Duration, Packet, PacketKind, Poll, Sink, Time};
 use forebay_isp::Direction as Way;
 use forebay_shaper::headers::{Frame, Layer, complete_checksum, set_tos, tcp_header};
-use forebay_shaper::{Built, FlowHash, Recorder, Shaper};
+use forebay_shaper::{Built, FlowHash, Recorder, Shaper, Variation, Wire};
 use hdrhistogram::Histogram;
 use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
@@ -39,6 +39,8 @@ pub struct Direction {
     /// Latest time that the shaper was given.
     handed: Time,
     delay: Option<Duration>,
+    /// The wire of a link that varies, in the place of `delay`.
+    wire: Option<Wire>,
     line: VecDeque<(Time, u32)>,
     /// Frames to send now.
     pub out: VecDeque<u32>,
@@ -198,6 +200,7 @@ impl Direction {
             unrecorded: None,
             handed: Time::ZERO,
             delay: link.and_then(|link| link.delay),
+            wire: None,
             line: VecDeque::new(),
             out: VecDeque::new(),
             frame_box: controller.map(|controller| FrameBox::new(controller, layer)),
@@ -262,6 +265,15 @@ impl Direction {
         // A new rate may let the next packet go earlier.
         self.due = self.due.map(|due| due.min(self.handed));
         spare
+    }
+
+    /// Lets rate, delay and loss follow the `variation` of link `name`, by a clock that says `zero` at its
+    /// time zero. Call it before the first packet.
+    pub fn follow(&mut self, variation: &Variation, name: &str, zero: Time) {
+        if let Some(shaper) = &mut self.shaper {
+            shaper.follow(variation.capacity.clone().later(zero.since(Time::ZERO)));
+        }
+        self.wire = Some(variation.wire(name, zero));
     }
 
     /// Records what the shaper does, if there is one. `recorder` gets its file.
@@ -434,7 +446,11 @@ impl Direction {
                     if tos != before {
                         set_tos(pool.frame_mut(index), header, version, tos);
                     }
-                    self.depart(index, done_at);
+                    match self.wire.as_mut().map(|wire| wire.carry(done_at)) {
+                        None => self.depart(index, done_at),
+                        Some(Some(arrival)) => self.line_up(index, arrival),
+                        Some(None) => pool.give(index),
+                    }
                 }
             }
         }
@@ -454,11 +470,14 @@ impl Direction {
         let last = self.line.back().map(|(at, _)| *at);
         match (delay, last) {
             (None, None) => self.out.push_back(index),
-            _ => {
-                let at = end + delay.unwrap_or(Duration::ZERO);
-                self.line.push_back((at.max(last.unwrap_or(at)), index));
-            }
+            _ => self.line_up(index, end + delay.unwrap_or(Duration::ZERO)),
         }
+    }
+
+    /// Puts `index` on the emulated wire until `at`, or until those before it have arrived.
+    fn line_up(&mut self, index: u32, at: Time) {
+        let last = self.line.back().map_or(at, |(last, _)| *last);
+        self.line.push_back((at.max(last), index));
     }
 
     /// When [`Direction::advance`] has something to do next.

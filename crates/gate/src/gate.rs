@@ -13,7 +13,7 @@ use crate::status::{DirectionStatus, RuleStatus, Status};
 use crate::system::System;
 use crate::text::say;
 use forebay_core::{ConfigError, Duration, Rate, Time, file};
-use forebay_shaper::Recorder;
+use forebay_shaper::{Recorder, Variation};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::hint::black_box;
@@ -185,6 +185,11 @@ impl Gate {
             }
         }
         Ok(())
+    }
+
+    /// Lets packets from `side` meet what the `variation` of link `name` says ([`Direction::follow`]).
+    pub fn vary(&mut self, side: Side, variation: &Variation, name: &str, zero: Time) {
+        self.directions[side as usize].follow(variation, name, zero);
     }
 
     /// Tells `guardian` when another gate takes over.

@@ -15,6 +15,9 @@ use crate::plugins::Parts;
 use crate::system::Machine;
 use forebay_core::{Discipline, Duration, Time};
 use forebay_disciplines::{Disciplines, Part};
+use forebay_shaper::Variation;
+use serde::Deserialize;
+use serde_json::Value;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io;
 use std::path::Path;
@@ -56,6 +59,8 @@ impl Embedded {
         let folder = Path::new(name);
         let records = !folder.exists();
         let (mut gate, _) = Gate::with(config, Box::new(io), pool, false)?;
+        follow(&mut gate, name)
+            .map_err(|error| io::Error::other(format!("{name}.variations: {error}")))?;
         if records {
             gate.record(&*Machine::system(), folder)?;
         }
@@ -75,6 +80,31 @@ impl Embedded {
             }
         }
     }
+}
+
+/// The content of `NAME.variations`: what links do that vary.
+#[derive(Deserialize)]
+struct Variations {
+    /// Time zero of the scenario, in ns of the guest's clock.
+    epoch: u64,
+    /// By side, the link on which packets go that come in there, and how.
+    links: [Option<(String, Value)>; 2],
+}
+
+/// Lets the directions of `gate` vary as `NAME.variations` says, if it exists.
+fn follow(gate: &mut Gate, name: &str) -> io::Result<()> {
+    let path = format!("{name}.variations");
+    if !Path::new(&path).exists() {
+        return Ok(());
+    }
+    let variations: Variations = serde_json::from_slice(&std::fs::read(path)?)?;
+    for (side, link) in Side::BOTH.into_iter().zip(variations.links) {
+        if let Some((link, how)) = link {
+            let how = Variation::read(&how).map_err(io::Error::other)?;
+            gate.vary(side, &how, &link, Time::from_nanos(variations.epoch));
+        }
+    }
+    Ok(())
 }
 
 /// Opens the gate of the link `name`. Null if that fails; the reason is in `NAME.log`.

@@ -39,9 +39,11 @@ mod record;
 mod replay;
 pub mod schema;
 mod shaper;
+mod variation;
 
 pub use flow::{FlowHash, host_number};
 pub use plan::{Built, Plan};
 pub use record::{Operation, Recorder, Recording, Storage};
 pub use replay::{Replay, replay};
 pub use shaper::Shaper;
+pub use variation::{Variation, Wire};

@@ -4,7 +4,8 @@ use crate::plan::{Built, Plan};
 use crate::record::{Operation, Recorder};
 use forebay_core::tcp::Tcp;
 use forebay_core::{
-    Backlog, ConfigError, Context, DropReason, Packet, Poll, Port, Rng, Sink, Time, Verdict,
+    Backlog, Capacity, ConfigError, Context, DropReason, Packet, Poll, Port, Rng, Sink, Time,
+    Verdict,
 };
 use forebay_disciplines::Disciplines;
 use std::any::Any;
@@ -27,6 +28,8 @@ pub struct Shaper {
     rng: Rng,
     free_at: Time,
     recorder: Option<Recorder>,
+    /// When the capacity that it follows changes its rate next.
+    next_change: Option<Time>,
 }
 
 impl fmt::Debug for Shaper {
@@ -54,12 +57,38 @@ impl Shaper {
         let ports = VecDeque::from([plan.around(discipline)]);
         let rng = Rng::named(seed, "shaper");
         let disciplines = Arc::clone(disciplines);
-        Shaper { ports, plan, disciplines, rng, free_at: Time::ZERO, recorder: None }
+        Shaper {
+            ports,
+            plan,
+            disciplines,
+            rng,
+            free_at: Time::ZERO,
+            recorder: None,
+            next_change: None,
+        }
     }
 
     /// Records everything from now on. Call it before the first packet.
     pub fn record(&mut self, recorder: Recorder) {
         self.recorder = Some(recorder);
+    }
+
+    /// Lets the link have `capacity`, by the clock of its callers. Call it before the first packet;
+    /// a change of the plan ends it.
+    pub fn follow(&mut self, capacity: Capacity) {
+        self.next_change = capacity.next_change(Time::ZERO);
+        self.ports.iter_mut().for_each(|port| port.set_capacity(capacity.clone()));
+    }
+
+    /// Tells the discipline of a rate that has changed by its schedule.
+    #[inline]
+    fn keep_up(&mut self, now: Time) {
+        if self.next_change.is_some_and(|at| at <= now) {
+            for port in &mut self.ports {
+                port.rate_changed(now);
+                self.next_change = port.capacity().next_change(now);
+            }
+        }
     }
 
     /// The current plan.
@@ -105,6 +134,7 @@ impl Shaper {
     /// Passes an arriving packet to the discipline. Times must not decrease from call to call.
     #[inline]
     pub fn offer(&mut self, packet: Packet, now: Time, sink: &mut dyn Sink) -> Verdict {
+        self.keep_up(now);
         let port = self.ports.back_mut().expect("there is always a port");
         let Some(recorder) = &mut self.recorder else {
             return port.offer(packet, &mut Context::new(now, &mut self.rng, sink));
@@ -119,6 +149,7 @@ impl Shaper {
     /// Starts the next transmission if the link is free.
     #[inline]
     pub fn poll(&mut self, now: Time, sink: &mut dyn Sink) -> Poll {
+        self.keep_up(now);
         if now < self.free_at {
             let waits = self.ports.iter().any(|port| port.backlog().packets > 0);
             return if waits { Poll::Until(self.free_at) } else { Poll::Idle };

@@ -8,6 +8,7 @@
 
 use crate::input;
 use crate::trace::{self, QUANTUM};
+pub use forebay_core::Schedule;
 use forebay_core::config::require;
 use forebay_core::{Bytes, ConfigError, Duration, Rng, Time, file};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -31,56 +32,6 @@ pub enum Course<T> {
     Steps(Steps<T>),
     Trace(Trace),
     Draw(Draw<T>),
-}
-
-/// The values that a course has in one run.
-#[derive(Debug, Clone)]
-pub enum Schedule<T> {
-    /// One value.
-    Constant(T),
-    /// Values that hold from given times on, in order, the first from zero.
-    Steps {
-        steps: Vec<(Time, T)>,
-        /// Time after which the steps start again; None: the last value holds until the end.
-        period: Option<Duration>,
-    },
-}
-
-impl<T: Copy> Schedule<T> {
-    pub fn values(&self) -> Vec<T> {
-        match self {
-            Schedule::Constant(value) => vec![*value],
-            Schedule::Steps { steps, .. } => steps.iter().map(|(_, value)| *value).collect(),
-        }
-    }
-
-    pub fn at(&self, now: Time) -> T {
-        match self {
-            Schedule::Constant(value) => *value,
-            Schedule::Steps { .. } => self.span(now).0,
-        }
-    }
-
-    /// The value at `now`, and the time of the next step.
-    #[inline]
-    pub fn span(&self, now: Time) -> (T, Time) {
-        let (steps, period) = match self {
-            Schedule::Constant(value) => return (*value, Time::MAX),
-            Schedule::Steps { steps, period } => (steps, period),
-        };
-        let into = period.map_or(now.as_nanos(), |period| now.as_nanos() % period.as_nanos());
-        let next = steps.partition_point(|(from, _)| from.as_nanos() <= into);
-        let end = steps.get(next).map(|(from, _)| from.as_nanos());
-        let end = end.or(period.map(Duration::as_nanos));
-        let end = end.map_or(Time::MAX, |end| now + Duration::from_nanos(end - into));
-        (steps[next - 1].1, end)
-    }
-}
-
-impl<T: Copy + Ord> Schedule<T> {
-    pub fn least(&self) -> T {
-        self.values().into_iter().min().expect("a schedule has values")
-    }
 }
 
 /// Values from given times on.

@@ -12,10 +12,13 @@ use crate::summary::{self, Table};
 use crate::traffic::{Datagram, Generator, Transfer};
 use forebay_core::config::require;
 use forebay_core::{ConfigError, Duration, Packet, Time};
-use forebay_shaper::{Operation, Recording};
+use forebay_shaper::{Operation, Recording, Variation};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufRead};
+
+/// A transmission that takes longer never ends.
+const ENDLESS: Duration = Duration::from_secs(1 << 32);
 
 /// The next step of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,6 +210,9 @@ impl Live {
             None => kind.to_owned(),
         };
         let ends = self.scenario.points();
+        let variation = self.scenario.variation(name);
+        let mut wire = variation.as_ref().map(|how| how.wire(name, Time::ZERO));
+        let mut wire_lost = 0;
         let mut queue = Queue::new(self.scenario.sample(), ends.len(), from);
         while let Some((at, operation)) = read(&mut recording)? {
             let at = Time::from_nanos((at.as_nanos() as i64 + began_ns).max(0) as u64);
@@ -222,13 +228,20 @@ impl Live {
                     queue.waiting.insert(id, waiting);
                 }
                 Operation::Verdict(_) => queue.meter.settled(),
-                Operation::Sent { id, .. } => {
+                Operation::Sent { id, takes, .. } => {
+                    // Without end: the gate's clock and this one differ.
+                    let done_at = if takes > ENDLESS { Time::MAX } else { at + takes };
+                    // The same numbers as the gate has drawn.
+                    let lost = wire.as_mut().is_some_and(|wire| wire.carry(done_at).is_none());
+                    wire_lost += u64::from(lost && at >= from);
                     let Some(waiting) = queue.waiting.remove(&id) else { continue };
                     queue.meter.sent(waiting.len, at.since(waiting.since));
                     queue.sent.0 += 1;
                     queue.sent.1 += u64::from(waiting.len + plan.overhead);
-                    if let Some((index, true)) = owner(&waiting) {
-                        self.meters[*index].delivered += 1;
+                    match owner(&waiting) {
+                        Some((index, _)) if lost => self.meters[*index].dropped += 1,
+                        Some((index, true)) => self.meters[*index].delivered += 1,
+                        _ => {}
                     }
                 }
                 Operation::Dropped { id, reason } => {
@@ -253,8 +266,12 @@ impl Live {
         }
         queue.advance(until);
         let seconds = (until - from).as_secs_f64();
-        let bits = plan.rate.bps() as f64 * seconds;
-        self.links.insert(name.to_owned(), summary::link_summary(queue.sent, bits, 0, seconds));
+        let bits = match variation {
+            Some(Variation { capacity, .. }) => capacity.bits_between(from, until),
+            None => plan.rate.bps() as f64 * seconds,
+        };
+        let found = summary::link_summary(queue.sent, bits, wire_lost, seconds);
+        self.links.insert(name.to_owned(), found);
         let mut found = summary::queue_summary(&kind, &mut queue.meter, until);
         found["variables"] = json!({});
         self.queues.insert(name.to_owned(), found);

@@ -24,11 +24,13 @@ from forebay._cli.options import (
     seed,
     settings,
 )
+from forebay._engine import ScenarioError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from forebay._cli.drawn import Bar
+    from forebay._runs import Result
     from forebay.lab.agreement import Agreement
     from forebay.lab.virtual.kernel import Kernel
     from forebay.stats import Interval
@@ -53,6 +55,14 @@ if TYPE_CHECKING:
     default="6.1",
     help="6.1, 6.12, or the folder of a kernel.",
 )
+@click.option(
+    "--run",
+    "programs",
+    multiple=True,
+    metavar="'HOST: COMMAND'",
+    help="With --virtual: a Linux program on a host; may be repeated.",
+)
+@path_option("--root", "DIR", "Files of the hosts of programs.", show_default="the machine's")
 @path_option("--pcap", "DIR", "With --virtual: write captures of hosts and links here.")
 @settings
 @seed
@@ -74,6 +84,8 @@ def command(
     congestion: str | None,
     virtual: bool,
     kernel: str,
+    programs: tuple[str, ...],
+    root: Path | None,
     pcap: Path | None,
     set_: tuple[str, ...],
     seed: int | None,
@@ -89,6 +101,7 @@ def command(
     Examples:
         forebay lab examples/lab.toml --virtual --against-sim -r 3
         forebay lab examples/lab.toml --virtual --disciplines cake,kernel:cake -r 3
+        forebay lab examples/lab.toml --virtual --run 'left: ping -c 3 right'
         sudo forebay lab examples/lab.toml
     """
     from forebay import _files, _terminal
@@ -100,12 +113,24 @@ def command(
 
     chosen = load_with(scenario, set_)
     if pcap is not None and not virtual:
-        raise ValueError("--pcap: needs --virtual; live, capture with tcpdump in the namespaces")
+        raise ScenarioError("--pcap: needs --virtual; live, capture with tcpdump in the namespaces")
+    if (programs or root is not None) and not virtual:
+        raise ScenarioError(f"{'--run' if programs else '--root'}: needs --virtual")
+    if programs:
+        several = {
+            "--against-sim": against_sim,
+            "-r": replications > 1,
+            "--disciplines": disciplines,
+        }
+        for other in (name for name, given in several.items() if given):
+            raise ScenarioError(f"{other}: cannot be combined with --run; run once for each")
     if disciplines is not None and (against_sim or as_json):
         other = "--against-sim" if against_sim else "--json"
-        raise ValueError(f"{other}: cannot be combined with --disciplines; leave one of them out")
+        raise ScenarioError(
+            f"{other}: cannot be combined with --disciplines; leave one of them out"
+        )
     if link is not None and disciplines is None:
-        raise ValueError("--link: needs --disciplines, which the link gets")
+        raise ScenarioError("--link: needs --disciplines, which the link gets")
     if out is not None:
         check_folder(out)
     bar = Bar()
@@ -133,7 +158,7 @@ def command(
                 found = against_simulation(chosen, replications=replications, **in_kernel)
                 result = found.live[-1]
             elif virtual:
-                result = run_virtual(chosen, **in_kernel)
+                result = run_virtual(chosen, programs=programs, root=root, **in_kernel)
             else:
                 result = run(chosen, **how)
     except KeyboardInterrupt:
@@ -150,6 +175,7 @@ def command(
         print(json.dumps(data, indent=2, ensure_ascii=False))
     elif found is None:
         _terminal.print_run(Terminal(), result.summary)
+        print_programs(result)
     else:
         Terminal().print(side_by_side(found))
 
@@ -161,7 +187,9 @@ def a_kernel(asked: str, bar: Bar) -> Kernel:
     folder = None if asked in VERSIONS else Path(asked)
     if folder and re.fullmatch(r"[\d.]+", asked) and not folder.exists():
         versions = " and ".join(VERSIONS)
-        raise ValueError(f"--kernel: there is no {asked}; there are {versions}, or folders of them")
+        raise ScenarioError(
+            f"--kernel: there is no {asked}; there are {versions}, or folders of them"
+        )
     version = USUAL if folder else asked
     kernel = find(folder, version=version)
     if kernel is None:
@@ -170,6 +198,26 @@ def a_kernel(asked: str, bar: Bar) -> Kernel:
         told = bar.say if bar.shown else by_tenths(partial(say, err=True))
         kernel = build(into, version=version, told=told)
     return kernel
+
+
+_MOST_LINES = 20
+
+
+def print_programs(result: Result) -> None:
+    """What became of programs, and the last lines of what each said."""
+    for number, program in enumerate(result.summary.get("programs", []), 1):
+        end = f"{program['end_s']:.6g} s"
+        became = f"stopped at the end, {end}" if program["stopped"] else f"ended at {end}"
+        say(f"\n{program['host']}: {program['command']}")
+        say(f"  {became}; exit code {program['exit_code']}")
+        for name, content in result.files.items():
+            if not name.startswith(f"programs/{number}-"):
+                continue
+            lines = content.decode("utf-8", "replace").splitlines()
+            if (more := len(lines) - _MOST_LINES) > 0:
+                say(f"  {name.rpartition('.')[2]}: {more} lines more above")
+            for line in lines[-_MOST_LINES:]:
+                say(f"  {line}")
 
 
 def side_by_side(found: Agreement) -> Table:

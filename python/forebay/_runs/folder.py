@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 _OURS = frozenset(
     ("runs.parquet", "links.parquet", "flows.parquet", "series.parquet", "delays.parquet",
-     "flow_series.parquet", "transfers.parquet", "summary.json", "report.html")
+     "flow_series.parquet", "transfers.parquet", "summary.json", "report.html", "programs")
 )  # fmt: skip
 
 
-Content: TypeAlias = "pl.DataFrame | dict[str, Any] | str"
-"""A table (Parquet), plain values (JSON) or text."""
+Content: TypeAlias = "pl.DataFrame | dict[str, Any] | str | bytes"
+"""A table (Parquet), plain values (JSON), text, or bytes as they are."""
 
 
 def check_folder(folder: Path) -> None:
@@ -105,6 +105,7 @@ def write_folder(folder: Path, files: Mapping[str, Content]) -> Path:
 
     def fill(fresh: Path) -> None:
         for name, content in files.items():
+            (fresh / name).parent.mkdir(parents=True, exist_ok=True)
             _disk.write(fresh / name, _bytes(content))
 
     _disk.write_folder(_target(folder), fill)
@@ -129,7 +130,7 @@ def _is_result(summary: Path) -> bool:
 
 
 def _bytes(content: Content) -> bytes | str:
-    if isinstance(content, str):
+    if isinstance(content, str | bytes):
         return content
     if isinstance(content, dict):
         return json.dumps(content, indent=2, allow_nan=False) + "\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,8 @@ class Result:
     """Totals of the run; the keys are documented in `docs/summary.md`."""
     tables: Mapping[str, pl.DataFrame]
     """Every table of the engine by its name."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """What programs of a lab said and wrote, by its place in a folder of results."""
 
     @classmethod
     def of(cls, output: Output | Finished) -> Result:

@@ -102,7 +102,7 @@ def _enter(namespace: int) -> None:
 def check_controls(topology: Topology) -> None:
     """Raise LabError if this kernel lacks a congestion control."""
     known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
-    for entry in topology.traffic:
+    for entry in topology.entries:
         if uses_tcp(entry) and entry["tcp"]["linux"] not in known:
             raise LabError(
                 f'this kernel has no congestion control "{entry["tcp"]["linux"]}"; it has '
@@ -130,10 +130,12 @@ def _commands(topology: Topology, node: str, name: str, plug: Plug) -> list[str]
 
 def _metrics(topology: Topology, node: str, goal: str) -> str:
     """What the sender's route says of TCP."""
-    for entry in topology.traffic:
-        if uses_tcp(entry) and (entry["from"], entry["to"]) == (node, goal):
-            tcp = entry["tcp"]
-            return f"initcwnd {tcp['initial_window']} rto_min {tcp['min_rto_ms']}ms"
+    senders = [each for each in topology.traffic if (each["from"], each["to"]) == (node, goal)]
+    # Programs send both ways.
+    senders += [each for each in topology.programs if {each["from"], each["to"]} == {node, goal}]
+    for entry in filter(uses_tcp, senders):
+        tcp = entry["tcp"]
+        return f"initcwnd {tcp['initial_window']} rto_min {tcp['min_rto_ms']}ms"
     return ""
 
 
@@ -146,18 +148,19 @@ def _settings(topology: Topology, node: str) -> dict[str, str]:
         "ipv4/tcp_congestion_control": "reno",
         "ipv4/conf/all/rp_filter": "0",
     }
-    for entry in topology.traffic:
-        if uses_tcp(entry) and node in (entry["from"], entry["to"]):
-            tcp: Mapping[str, Any] = entry["tcp"]
-            window = tcp["receive_window_bytes"]
-            settings |= {
-                "ipv4/tcp_sack": str(int(tcp["recovery"] == "sack")),
-                "ipv4/tcp_timestamps": str(int(tcp["timestamps"])),
-                "ipv4/tcp_ecn": str(int(tcp["ecn"])),
-                "ipv4/tcp_slow_start_after_idle": str(int(tcp["slow_start_after_idle"])),
-                # Linux offers half of the memory as window.
-                "ipv4/tcp_rmem": f"4096 131072 {2 * window}",
-                "ipv4/tcp_wmem": f"4096 65536 {2 * window}",
-            }
-            break
+    if entry := topology.entry_at(node):
+        tcp: Mapping[str, Any] = entry["tcp"]
+        window = tcp["receive_window_bytes"]
+        settings |= {
+            "ipv4/tcp_sack": str(int(tcp["recovery"] == "sack")),
+            "ipv4/tcp_timestamps": str(int(tcp["timestamps"])),
+            "ipv4/tcp_ecn": str(int(tcp["ecn"])),
+            "ipv4/tcp_slow_start_after_idle": str(int(tcp["slow_start_after_idle"])),
+            # Linux offers half of the memory as window.
+            "ipv4/tcp_rmem": f"4096 131072 {2 * window}",
+            "ipv4/tcp_wmem": f"4096 65536 {2 * window}",
+        }
+    if topology.programs:
+        # Programs do not choose.
+        settings["ipv4/tcp_congestion_control"] = topology.programs[0]["tcp"]["linux"]
     return settings

@@ -55,13 +55,14 @@ def run(
         >>> lab.run(scenario.with_("dumbbell.loss", 0.1))
         Traceback (most recent call last):
             ...
-        ScenarioError: lab.toml: link "bottleneck": loss: the lab's links lose nothing ...
+        ScenarioError: lab.toml: link "bottleneck": the links of a live lab keep their rate and ...
     """
     prepared = scenario.bare()
     if seed is not None:
         prepared = prepared.with_("seed", seed)
     plan = topology.read(prepared, congestion)
     qdiscs.refuse(plan, qdiscs.NOT_LIVE)
+    topology.check_steady(plan)
     _check_machine(plan)
     binary = program(gate)
     live = _engine.live(prepared.text, prepared.base)

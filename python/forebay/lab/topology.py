@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -74,8 +74,21 @@ class Topology:
 
     scenario: Scenario
     gates: tuple[Gate, ...]
+    seed: int
     traffic: tuple[Mapping[str, Any], ...]
     """The traffic entries: all defaults filled in, with their ways."""
+    programs: tuple[Mapping[str, Any], ...] = ()
+    """The same for what programs may send: an entry for each of their hosts and each other node."""
+
+    @property
+    def entries(self) -> tuple[Mapping[str, Any], ...]:
+        """Those of the traffic, and then of programs."""
+        return (*self.traffic, *self.programs)
+
+    def entry_at(self, node: str) -> Mapping[str, Any] | None:
+        """The entry whose TCP a node's kernel is set to, if there is TCP."""
+        ends = (each for each in self.entries if node in (each["from"], each["to"]))
+        return next(filter(uses_tcp, ends), None)
 
     @cached_property
     def nodes(self) -> tuple[str, ...]:
@@ -99,7 +112,7 @@ class Topology:
     def routes(self) -> Iterator[tuple[str, str, str]]:
         """(node, destination, interface) of every hop that some traffic takes."""
         found: dict[tuple[str, str], str] = {}
-        for entry in self.traffic:
+        for entry in self.entries:
             for way, goal in (("forward", entry["to"]), ("backward", entry["from"])):
                 for link in entry[way]:
                     gate = self.gate_of(link)
@@ -111,10 +124,27 @@ class Topology:
         """What the access links add to the way over `link`, both ends together."""
         delays = {
             entry["access_ns"]
-            for entry in self.traffic
+            for entry in self.entries
             if link in (*entry["forward"], *entry["backward"])
         }
         return max(delays, default=0)
+
+    def variations(self, gate: Gate) -> list[tuple[str, dict[str, Any]] | None]:
+        """Of each direction the link's name and how it varies (crates/shaper/src/variation.rs).
+
+        None for one that is steady.
+        """
+        found: list[tuple[str, dict[str, Any]] | None] = []
+        for link in (gate.forward, gate.reverse):
+            if "variation" not in link:
+                found.append(None)
+                continue
+            delay = link["variation"]["delay"]
+            more = self.access_delay_ns(link["name"])
+            steps = [(at, value + more) for at, value in delay["steps"]]
+            varied = link["variation"] | {"delay": delay | {"steps": steps}}
+            found.append((link["name"], varied))
+        return found
 
     def config(self, gate: Gate, folder: str, names: Mapping[str, str]) -> dict[str, Any]:
         """The gate's configuration; `names` are the nodes' namespaces."""
@@ -157,8 +187,16 @@ class Topology:
         }
 
 
-def read(scenario: Scenario, congestion: str | None = None) -> Topology:
-    """What `scenario` comes to; `congestion` is Linux' name of the one for all TCP, if given."""
+def read(
+    scenario: Scenario, congestion: str | None = None, hosts: Collection[str] = ()
+) -> Topology:
+    """What `scenario` comes to.
+
+    Args:
+        scenario: what to build.
+        congestion: Linux' name of the congestion control for all TCP, if given.
+        hosts: nodes that run programs, which may talk to every other one.
+    """
     # A gate takes none in Python.
     scenario.libraries()
     with named(scenario):
@@ -168,20 +206,74 @@ def read(scenario: Scenario, congestion: str | None = None) -> Topology:
             _check_link(link)
         for number, entry in enumerate(plan["traffic"]):
             _check_traffic(f"traffic[{number}]", entry, links)
-            if uses_tcp(entry):
-                entry["tcp"]["linux"] = congestion or entry["tcp"]["linux"]
-                if entry["tcp"]["linux"] is None:
-                    raise ScenarioError(
-                        f"traffic[{number}]: tcp.congestion: Linux has no "
-                        f'"{entry["tcp"]["congestion"]}"; choose another, '
-                        "or give one with --congestion"
-                    )
+            _choose_control(f"traffic[{number}]: tcp", entry, congestion)
         _check_hosts(plan["traffic"])
+        programs = _programs(scenario, links, hosts)
+        for entry in programs:
+            _choose_control("tcp", entry, congestion)
     pairs = zip(links[::2], links[1::2], strict=True)
     gates = tuple(Gate(number, *pair) for number, pair in enumerate(pairs))
     if sum(entry["flows"] for entry in plan["traffic"]) > MOST_FLOWS:
         raise ScenarioError(f"{scenario.name}: traffic: the lab runs at most {MOST_FLOWS} flows")
-    return Topology(scenario, gates, tuple(plan["traffic"]))
+    return Topology(scenario, gates, plan["seed"], tuple(plan["traffic"]), tuple(programs))
+
+
+def check_steady(topology: Topology) -> None:
+    """Refuse links that vary or lose packets: a live lab has none.
+
+    Raises:
+        ScenarioError: there is one.
+    """
+    for gate in topology.gates:
+        for link in (gate.forward, gate.reverse):
+            if "variation" in link:
+                raise ScenarioError(
+                    f'{topology.scenario.name}: link "{link["name"]}": the links of a live lab '
+                    "keep their rate and delay and lose nothing on the wire; run it with --virtual"
+                )
+
+
+def _choose_control(place: str, entry: dict[str, Any], congestion: str | None) -> None:
+    if not uses_tcp(entry):
+        return
+    entry["tcp"]["linux"] = congestion or entry["tcp"]["linux"]
+    if entry["tcp"]["linux"] is None:
+        raise ScenarioError(
+            f'{place}.congestion: Linux has no "{entry["tcp"]["congestion"]}"; choose another, '
+            "or give one with --congestion"
+        )
+
+
+def _programs(
+    scenario: Scenario, links: list[Mapping[str, Any]], hosts: Collection[str]
+) -> list[dict[str, Any]]:
+    """Entries for what goes between hosts of programs and all nodes that they can reach."""
+    if not hosts:
+        return []
+    # Between the ends of a row access links count, which belong to entries without ends.
+    row = "dumbbell" in scenario.document or "parking_lot" in scenario.document
+    pairs: list[dict[str, str]] = [{}] if row else []
+    asked = {
+        frozenset((host, node)): (host, node) for host in hosts for node in _beyond(host, links)
+    }
+    pairs += [{"from": host, "to": node} for host, node in asked.values()]
+    written = list(scenario.document.get("traffic", []))
+    more = [
+        {"kind": "bulk", "name": f"programs {number}", **pair} for number, pair in enumerate(pairs)
+    ]
+    whole = scenario.with_("traffic", written + more)
+    planned: list[dict[str, Any]] = json.loads(_engine.plan(whole.text, whole.base))["traffic"]
+    return planned[len(written) :]
+
+
+def _beyond(host: str, links: list[Mapping[str, Any]]) -> list[str]:
+    """The nodes that a host can reach, in the order in which they are met."""
+    found = {host: None}
+    while more := {
+        link["to"]: None for link in links if link["from"] in found and link["to"] not in found
+    }:
+        found |= more
+    return [node for node in found if node != host]
 
 
 def uses_tcp(entry: Mapping[str, Any]) -> bool:
@@ -202,22 +294,17 @@ def flow_number(source: str, goal: str, protocol: int, ports: tuple[int, int]) -
 
 def _check_link(link: Mapping[str, Any]) -> None:
     place = f'link "{link["name"]}"'
-    for field in ("rate", "delay"):
-        if isinstance(link[field], Mapping):
-            raise ScenarioError(
-                f"{place}: {field}: the lab's links keep their rate and delay; give a constant"
-            )
     queue = link.get("queue")
     if queue and not kernel_queue(link) and KERNEL in _kinds(queue):
         raise ScenarioError(
             f'{place}: queue.kind: "{KERNEL}" must be all of a link\'s queue; what is below a '
             "discipline of the kernel is set up by its `commands`"
         )
-    for field in ("loss", "police", "reorder", "remark"):
+    for field in ("police", "reorder", "remark"):
         if link.get(field):
             raise ScenarioError(
-                f"{place}: {field}: the lab's links lose and change nothing on the wire and keep "
-                "the order; take it out"
+                f"{place}: {field}: the lab's links change nothing on the wire and keep the order; "
+                "take it out"
             )
 
 

@@ -135,6 +135,7 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::effective`].
     pub fn world(&self, seed: u64) -> Result<World, ConfigError> {
+        self.has_traffic()?;
         let mut world = World::new(self.spec(seed)?);
         world.plan_anew(self.later(0, seed)?);
         Ok(world)
@@ -149,6 +150,7 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::world`].
     pub fn run(&self, seed: u64, threads: usize) -> Result<Run, ConfigError> {
+        self.has_traffic()?;
         let spec = self.spec(seed)?;
         let may_part = self.table.plugins.is_empty() && self.table.change.is_empty();
         let plan = if may_part { Plan::new(&spec, threads) } else { None };
@@ -160,8 +162,15 @@ impl Scenario {
         Ok(Run::Alone(Box::new(world)))
     }
 
+    /// In an emulation programs may send instead.
+    fn has_traffic(&self) -> Result<(), ConfigError> {
+        require(!self.traffic.is_empty(), "traffic", || {
+            "is empty; a scenario needs [[traffic]] entries".into()
+        })
+    }
+
     /// The parts of the world of this scenario.
-    fn spec(&self, seed: u64) -> Result<WorldSpec, ConfigError> {
+    pub(super) fn spec(&self, seed: u64) -> Result<WorldSpec, ConfigError> {
         let graph = self.graph()?;
         let Cast { users, classes, conditioners, layout, boxes, first_connection } =
             self.cast(&graph, seed)?;

@@ -12,6 +12,7 @@ use forebay_core::{
 use forebay_disciplines::Disciplines;
 use forebay_middlebox::Middlebox;
 use forebay_middlebox::marker::{TokenBucket, TokenBucketParams};
+use forebay_shaper::Variation;
 use forebay_shaper::link::check_mtu;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -242,20 +243,37 @@ impl DirectedLink {
         })
     }
 
-    /// The properties of the link in a run of length `span`, with random values drawn from `seed`.
-    pub(super) fn spec(
+    /// Whether rate and delay are constant, and it loses nothing on the wire.
+    pub fn is_steady(&self) -> bool {
+        let steady = self.rate().constant().is_some() && self.table.delay.constant().is_some();
+        steady && self.table.loss.constant() == Some(0.0)
+    }
+
+    /// What the link does in a run of length `span`, with random values drawn from `seed`.
+    pub(super) fn variation(
         &self,
-        (number, ends): (u32, (u32, u32)),
         (seed, span): (u64, Duration),
         base: &Path,
-        disciplines: &Disciplines,
-    ) -> Result<LinkSpec, ConfigError> {
+    ) -> Result<Variation, ConfigError> {
         let table = &self.table;
         let mut rng = Rng::named(seed, &format!("link/{}/draw", table.name));
         let field = |name: &str| format!("{}.{name}", self.path);
         let capacity = self.capacity(&mut rng, span, base)?;
         let delay = table.delay.schedule(&mut rng, span, base, &field("delay"), any)?;
         let loss = table.loss.schedule(&mut rng, span, base, &field("loss"), check_share)?;
+        Ok(Variation { capacity, delay, loss, seed })
+    }
+
+    /// The properties of the link in a run of length `span`, with random values drawn from `seed`.
+    pub(super) fn spec(
+        &self,
+        (number, ends): (u32, (u32, u32)),
+        run: (u64, Duration),
+        base: &Path,
+        disciplines: &Disciplines,
+    ) -> Result<LinkSpec, ConfigError> {
+        let table = &self.table;
+        let Variation { capacity, delay, loss, .. } = self.variation(run, base)?;
         let create = |file| Capture::create(&base.join(file));
         let capture = table.pcap.as_ref().map(create).transpose();
         let (kind, discipline) = self.discipline(base, disciplines)?;
@@ -272,7 +290,7 @@ impl DirectedLink {
             policer: table.police.map(policer).transpose()?,
             reorder: table.reorder.map(|table| (table.share, table.delay)),
             remark: table.remark.map(remarked),
-            capture: capture.map_err(|error| error.within(&field("pcap")))?,
+            capture: capture.map_err(|error| error.within(&format!("{}.pcap", self.path)))?,
         })
     }
 }

@@ -168,9 +168,6 @@ impl Scenario {
             format!("must be below the duration of {}, got \"{}\"", table.duration, table.warmup)
         })?;
         require(self.sample() > Duration::ZERO, "sample", || "must be greater than 0".into())?;
-        require(!self.traffic.is_empty(), "traffic", || {
-            "is empty; a scenario needs [[traffic]] entries".into()
-        })?;
         check_unique("link", self.links.iter().map(|link| link.table.name.as_str()))?;
         self.check_captures()?;
         check_unique("traffic", self.traffic.iter().map(|entry| entry.table.name.as_str()))?;

@@ -3,8 +3,9 @@
 use super::Scenario;
 use super::graph::Hop;
 use super::link::DirectedLink;
-use forebay_core::ConfigError;
 use forebay_core::config::require;
+use forebay_core::{ConfigError, Duration};
+use forebay_shaper::Variation;
 use serde_json::{Value, json};
 
 impl Scenario {
@@ -15,6 +16,10 @@ impl Scenario {
     /// - `traffic`: for every entry its table with all defaults, `from` and `to`, `forward` and
     ///   `backward` (names of the links on the path), `tos` (its DS field), `transport` ("tcp" or
     ///   "datagrams") and `access_ns` (delay of the access links at both ends together).
+    /// - `seed`.
+    ///
+    /// A link that varies or loses packets has its [`Variation`] as plain values, and as its `rate` the
+    /// one that its queue goes by.
     ///
     /// Some fields are also given as numbers: `delay_ns`, `mtu_bytes`, and of TCP `min_rto_ms` and
     /// `receive_window_bytes`.
@@ -22,7 +27,12 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::effective`].
     pub fn plan(&self) -> Result<Value, ConfigError> {
-        self.effective()?;
+        if self.traffic.is_empty() {
+            // Not a run, but programs on real hosts may use the links.
+            self.without_captures().spec(self.table.seed)?;
+        } else {
+            self.effective()?;
+        }
         require(self.changes.is_empty(), "change", || {
             "cannot be emulated, because links and traffic do not change in an emulation; remove \
              it"
@@ -64,7 +74,20 @@ impl Scenario {
             (plan["from"], plan["to"]) = (from.into(), to.into());
             traffic.push(plan);
         }
-        Ok(json!({ "links": Value::Array(links), "traffic": traffic }))
+        let seed = self.table.seed;
+        Ok(json!({ "links": Value::Array(links), "traffic": traffic, "seed": seed }))
+    }
+
+    /// What link `name` does in this run, if it is not steady.
+    pub(crate) fn variation(&self, name: &str) -> Option<Variation> {
+        let link = self.links.iter().find(|link| link.table.name == name)?;
+        let varying = (!link.is_steady()).then(|| link.variation(self.a_run(), &self.base))?;
+        varying.ok()
+    }
+
+    /// Seed and length.
+    fn a_run(&self) -> (u64, Duration) {
+        (self.table.seed, self.table.duration)
     }
 
     fn plan_link(&self, link: &DirectedLink) -> Result<Value, ConfigError> {
@@ -72,6 +95,10 @@ impl Scenario {
         let delay = link.table.delay.largest(&self.base, &format!("{}.delay", link.path))?;
         plan["delay_ns"] = delay.as_nanos().into();
         plan["mtu_bytes"] = link.table.mtu.0.into();
+        if !link.is_steady() {
+            plan["variation"] = link.variation(self.a_run(), &self.base)?.plain();
+            plan["rate"] = json!(link.setting(&self.base)?.rate);
+        }
         if let Some(queue) = link.queue(&self.base, &self.registry.disciplines)? {
             plan["queue"] = queue;
         }

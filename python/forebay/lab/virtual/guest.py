@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from forebay import _engine
@@ -14,12 +15,13 @@ from forebay.lab.errors import LabError
 from forebay.lab.hosts import Clock, Hosts, Journal
 from forebay.lab.virtual.links import Links
 from forebay.lab.virtual.machine import EPOCH, RESULTS, TCP_MEMORY
+from forebay.lab.virtual.programs import Programs
 
 SCENARIO = "scenario.json"
 """File of a run: the scenario, its folder, the congestion control for all TCP, whether there
-are captures, and gates that are killed."""
+are captures, gates that are killed, and programs."""
 SEEN = "seen.json"
-"""File of a run: what the meters were told, and the flows on each link."""
+"""File of a run: what the meters were told, the flows on each link, and what became of programs."""
 PROGRESS = "forebay: "
 """Before the fraction of the time that has passed, on the console."""
 
@@ -29,7 +31,8 @@ def main() -> int:
     folder = Path(RESULTS)
     given = json.loads((folder / SCENARIO).read_text("utf-8"))
     scenario = Scenario(given["text"], given["name"], given["base"])
-    plan = topology.read(scenario, given["congestion"])
+    hosts_of_programs = [each["host"] for each in given["order"]["programs"]]
+    plan = topology.read(scenario, given["congestion"], hosts_of_programs)
     live = _engine.live(scenario.text, scenario.base)
     journal = Journal()
     Path("/proc/sys/net/ipv4/tcp_mem").write_text(TCP_MEMORY)
@@ -39,15 +42,21 @@ def main() -> int:
             names = network.build(plan, links.plug)
             clock = Clock(EPOCH)
             hosts = Hosts(plan, names, live, journal, clock)
+            addresses = {node: plan.address(node) for node in plan.nodes}
+            programs = Programs(given["order"], names, addresses, folder, clock)
+            programs.prepare()
             hosts.listen()
             for outage in given["outages"]:
                 told = (clock, links, plan, *outage)
                 threading.Thread(target=_outage, args=told, daemon=True).start()
-            hosts.carry_out(lambda: None, _tell)
+            with ThreadPoolExecutor(1) as pool:
+                ran = pool.submit(programs.run, live.measured()[1])
+                hosts.carry_out(lambda: None, _tell)
+                became = ran.result()
     except LabError as error:
         print(f"error: {error}", flush=True)
         return 1
-    seen = {"told": journal.told, "flows": hosts.flows()}
+    seen = {"told": journal.told, "flows": hosts.flows(), "programs": became}
     (folder / SEEN).write_text(json.dumps(seen), "utf-8")
     return 0
 

@@ -68,6 +68,9 @@ class Links:
             network.ip([f"link set dev {queue} mtu {link['mtu_bytes']} up"])
         config = self._topology.config(gate, str(self._folder), names)
         (self._folder / f"{gate.device}.toml").write_text(to_toml(config), "utf-8")
+        if any(links := self._topology.variations(gate)):
+            told = {"epoch": EPOCH, "links": links}
+            (self._folder / f"{gate.device}.variations").write_text(json.dumps(told), "utf-8")
         if self._captures:
             asked = captures(gate)
             (self._folder / f"{gate.device}.captures").write_text(json.dumps(asked), "utf-8")

@@ -31,10 +31,14 @@ DONE = "guest: done"
 TCP_MEMORY = "196608 262144 393216"
 """For net.ipv4.tcp_mem, pages: as on a machine with 4 GB and more."""
 _MEMORY = "1024M"
+_START = 1000
+"""What the real-time clock says when a guest begins, ns since 1970."""
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _PREFIX = "forebay-guest-"
 _MOST_SAID = 4000
 _LOOK_S = 0.05
+_ASK_S = 1.0
+"""Between two looks at the processor time of all processes."""
 _TOLD = ["sh", "-c", 'read -r go && exec "$@" </dev/null', "sh"]
 """Before a command: it starts when a line is said, and not at all if who would say it is gone."""
 _WATCH = ["sh", "-c", 'read -r ended || kill -s KILL -- "-$1"', "sh"]
@@ -120,6 +124,39 @@ def _watched(process: subprocess.Popen[str]) -> Iterator[None]:
                 watch.stdin.close()
 
 
+def _spent(group: int) -> float:
+    """Processor time of the processes of a group that there are, s."""
+    ticks = 0
+    for each in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError):
+            fields = (each / "stat").read_text("utf-8", "replace").rpartition(") ")[2].split()
+            if int(fields[2]) == group:
+                ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+class _Quiet:
+    """How long a guest has said nothing, by the processor time of its group."""
+
+    def __init__(self, group: int, patience: float | None) -> None:
+        self._group = group
+        self._patience = patience
+        self._since = self._asked = 0.0
+        self._said = True
+        self.ended = False
+
+    def too_long(self, said: bool) -> bool:
+        """Whether it is time to end it; `said` if it has said something since the last call."""
+        self._said |= said
+        if self._patience is None or time.monotonic() < self._asked + _ASK_S or self.ended:
+            return False
+        self._asked, spent = time.monotonic(), _spent(self._group)
+        if self._said:
+            self._since, self._said = spent, False
+        self.ended = spent - self._since > self._patience
+        return self.ended
+
+
 def boot(
     guests: Guests,
     kernel: Kernel,
@@ -129,6 +166,8 @@ def boot(
     seed: int,
     parameters: Iterable[str] = (),
     library: Path | None = None,
+    date: int | None = None,
+    patience: float | None = None,
     heard: Callable[[str], None] = lambda _: None,
 ) -> float:
     """Carry out a plan (its steps: linux/guest.c) in a new guest; the processor time in s.
@@ -141,6 +180,8 @@ def boot(
         seed: of all its random numbers.
         parameters: of the kernel.
         library: a shared library that the kernel calls.
+        date: what its real-time clock says at EPOCH, ns since 1970.
+        patience: processor time in s after which a guest that says nothing is ended.
         heard: called with each line that the guest says.
     """
     (folder / "plan").write_text("\n".join(plan) + "\n", "utf-8")
@@ -163,7 +204,8 @@ def boot(
         *("env", "-i", *(f"{name}={value}" for name, value in environment.items())),
         *("setarch", "-R", "./linux", f"mem={_MEMORY}"),
         *("root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "loglevel=3"),
-        *("con=null", "con0=null,fd:1", "time-travel=inf-cpu", "time-travel-start=1000"),
+        *("con=null", "con0=null,fd:1", "time-travel=inf-cpu"),
+        *(f"time-travel-start={_START if date is None else date - EPOCH}", "ipv6.disable_ipv6=1"),
         *("init=/proc/self/cwd/guest", *parameters),
     ]
     # A file: who reads a pipe interrupts its writer, and the kernel draws from when that was.
@@ -187,17 +229,24 @@ def boot(
         _watched(process),
         console.open(encoding="utf-8", errors="replace") as said,
     ):
-        ended, rest = 0, ""
+        ended, rest, quiet = 0, "", _Quiet(process.pid, patience)
         while not ended:
             ended, status, usage = os.wait4(process.pid, os.WNOHANG)
             *lines, rest = (rest + said.read()).split("\n")
             for line in lines:
                 heard(line)
+            if quiet.too_long(bool(lines)):
+                os.killpg(process.pid, signal.SIGKILL)
             if not ended:
                 time.sleep(_LOOK_S)
         process.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
         text = said.read()
+    if quiet.ended:
+        raise LabError(
+            f"time has stood still for {patience:g} s of processor time: a program computes "
+            "without end, and never waits"
+        )
     if process.returncode != 0 or DONE not in text:
         end = text[-_MOST_SAID:]
         raise LabError(f"the guest failed: exit {process.returncode}\n{end}")

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,11 +19,14 @@ from forebay.lab.errors import LabError
 from forebay.lab.gates import library
 from forebay.lab.runs import measure
 from forebay.lab.virtual import guest, machine, timeline
+from forebay.lab.virtual import programs as programs_
 from forebay.lab.virtual.kernel import Kernel, found
 from forebay.lab.virtual.links import file_name
 
 _ERROR = "error: "
 _LOOK_S = 0.2
+_PATIENCE_S = 120.0
+"""Processor time in which a scenario goes on by a fifth of a second, even at 100 Gbit/s."""
 
 
 Outage = tuple[str, int, int]
@@ -39,6 +42,8 @@ def run(
     gate: str | Path | None = None,
     captures: Path | None = None,
     outages: Sequence[Outage] = (),
+    programs: Sequence[str] = (),
+    root: str | Path | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
     """Run a scenario on real packets, in virtual time: two runs of a seed are equal.
@@ -55,6 +60,9 @@ def run(
             the seed.
         outages: gates that are killed meanwhile. What the queue of such a link did is measured
             until then.
+        programs: programs of Linux as "HOST: COMMAND", which start in this order at time zero.
+            `files` of the result has what they said and wrote, `programs` of its summary the rest.
+        root: a folder that hosts of programs have instead of the machine's files.
         progress: called now and then with the fraction of the time that has passed.
 
     Raises:
@@ -67,8 +75,11 @@ def run(
         >>> one.summary == other.summary
         True
     """
-    first = seed if seed is not None else int(scenario.effective()["seed"])
-    order = Order(congestion, kernel, gate, captures, outages, progress)
+    asked = programs_.read(programs, root)
+    if asked.programs and "traffic" not in scenario.document:
+        scenario = scenario.with_("traffic", [])
+    first = seed if seed is not None else topology.read(scenario, congestion).seed
+    order = Order(congestion, kernel, gate, captures, outages, progress, asked)
     return run_tasks(seeded(scenario, [first]), order)[0]
 
 
@@ -122,6 +133,7 @@ class Order:
     captures: Path | None
     outages: Sequence[Outage] = ()
     progress: Callable[[float], None] | None = None
+    programs: programs_.Order = programs_.NONE
 
 
 def run_tasks(tasks: Sequence[Task], order: Order) -> list[Result]:
@@ -147,6 +159,7 @@ def run_tasks(tasks: Sequence[Task], order: Order) -> list[Result]:
     with machine.Guests() as guests, ThreadPoolExecutor(os.cpu_count()) as pool:
         for task in tasks:
             plan = topology.read(task.scenario, order.congestion)
+            programs_.check(order.programs, plan.nodes)
             qdiscs.check(plan)
             if (into := folder(task)) is not None:
                 _check_captures(plan, task.scenario, into)
@@ -187,7 +200,7 @@ def _run(
     progress: Callable[[float], None],
 ) -> Result:
     scenario = task.scenario
-    plan = topology.read(scenario, order.congestion)
+    plan = topology.read(scenario, order.congestion, order.programs.hosts)
     live = _engine.live(scenario.text, scenario.base)
     faults: list[str] = []
 
@@ -205,6 +218,7 @@ def _run(
             "congestion": order.congestion,
             "captures": captures is not None,
             "outages": order.outages,
+            "order": asdict(order.programs),
         }
         (folder / guest.SCENARIO).write_text(json.dumps(given), "utf-8")
         (folder / "main.py").write_text(_MAIN.format(path=sys.path), "utf-8")
@@ -218,6 +232,8 @@ def _run(
                     f"run - {sys.executable} -S -B {machine.RESULTS}/main.py",
                 ],
                 seed=task.seed,
+                date=programs_.DATE if order.programs.programs else None,
+                patience=_PATIENCE_S if order.programs.programs else None,
                 parameters=["random.trust_cpu=on"],
                 library=gate,
                 heard=heard,
@@ -238,7 +254,11 @@ def _run(
         }
         # The gates' clock is the guest's.
         measure(plan, live, folder, flows, dict.fromkeys(plan.gates, -machine.EPOCH))
+        files = programs_.collected(folder, order.programs)
     result = Result.of(live.finish())
+    if order.programs.programs:
+        summary = result.summary | {"programs": seen["programs"]}
+        result = replace(result, summary=summary, files=files)
     if captures is not None:
         timeline.write(plan, result, captures)
     return result

@@ -1,0 +1,224 @@
+"""Programs of Linux in the virtual lab: each pair run twice, and iperf3 beside our own sender.
+
+    .venv/bin/python benches/lab_programs.py bytes      # 20 pairs twice, are all bytes equal?
+    .venv/bin/python benches/lab_programs.py iperf3     # goodput of iperf3 and of `forebay run`
+
+The programs are Debian's: apt-get install --no-install-recommends nginx-light openssh-server
+openssh-client wget socat netcat-openbsd bind9-dnsutils dnsmasq-base rsync git redis-server
+redis-tools openssl apache2-utils wrk lighttpd memcached mosquitto mosquitto-clients iputils-ping
+traceroute nghttp2-client nghttp2-server iperf3 curl
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from forebay import Result, Scenario, lab, run
+
+HERE = Path(__file__).parent
+KEPT = HERE.parent / "docs" / "validation" / "lab-programs.json"
+CERTIFICATE = (
+    "openssl req -x509 -newkey rsa:2048 -nodes -keyout k -out c -days 30 -subj /CN=server 2>&1"
+)
+BIG = "head -c 2000000 /dev/zero >/tmp/big"
+PAIRS: dict[str, list[str]] = {
+    "iperf3": ["server: iperf3 -s", "client: iperf3 -c server -t 5"],
+    "iperf3 -u": ["server: iperf3 -s", "client: iperf3 -u -b 5M -c server -t 5"],
+    "curl, python": [
+        f"server: sh -c '{BIG}; cd /tmp; exec python3 -m http.server 80'",
+        "client: curl -sv -o page http://server/big",
+    ],
+    "curl, nginx": [
+        f"server: sh -c '{BIG}; mv /tmp/big /var/www/html; exec nginx'",
+        "client: curl -sv -o page http://server/big",
+    ],
+    "wget, lighttpd": [
+        f'server: sh -c \'{BIG}; echo server.document-root="/tmp" >/tmp/l; '
+        "exec lighttpd -D -f /tmp/l'",
+        "client: wget -O page http://server/big",
+    ],
+    "ab, nginx": ["server: nginx", "client: ab -n 200 -c 10 http://server/"],
+    "wrk, nginx": ["server: nginx", "client: wrk -t 1 -c 10 -d 2s --latency http://server/"],
+    "h2load, nghttpd": [
+        f"server: sh -c '{BIG}; exec nghttpd --no-tls -d /tmp 80'",
+        "client: h2load -n 20 -c 2 http://server/big",
+    ],
+    "openssl s_client": [
+        f"server: sh -c 'cd /tmp; {CERTIFICATE}; exec openssl s_server "
+        "-accept 443 -key k -cert c -www'",
+        'client: sh -c \'sleep 1; printf "GET / HTTP/1.0\\r\\n\\r\\n" | '
+        "openssl s_client -connect server:443 -ign_eof'",
+    ],
+    "ssh": [
+        'server: sh -c \'ssh-keygen -q -t ed25519 -N "" -f /tmp/host; '
+        "mkdir -p /root/.ssh; chmod 700 /root/.ssh; "
+        "{ while ! nc -l -p 9 >/root/.ssh/authorized_keys; do :; done; } & "
+        "exec /usr/sbin/sshd -D -e -o StrictModes=no -h /tmp/host'",
+        'client: sh -c \'ssh-keygen -q -t ed25519 -N "" -f /tmp/key; '
+        "nc -N server 9 </tmp/key.pub; sleep 1; "
+        'ssh -i /tmp/key -o StrictHostKeyChecking=no root@server "hostname; seq 2000"\'',
+    ],
+    "socat": [
+        "server: socat TCP-LISTEN:7,fork,reuseaddr EXEC:cat",
+        "client: sh -c 'seq 20000 | socat -t 2 - TCP:server:7'",
+    ],
+    "netcat": ["server: nc -l -p 9", f"client: sh -c '{BIG}; nc -N server 9 </tmp/big'"],
+    "ping": ["client: ping -c 5 -i 0.3 server"],
+    "traceroute": ["client: traceroute -n server"],
+    "dig, dnsmasq": [
+        "server: dnsmasq -k --no-resolv --no-hosts --address=/example.test/192.0.2.7 -u root",
+        "client: dig @server example.test",
+    ],
+    "rsync": [
+        f'server: sh -c \'{BIG}; printf "[t]\\npath=/tmp\\nuse chroot=no\\n" >/tmp/r; '
+        "exec rsync --daemon --no-detach --config=/tmp/r'",
+        "client: rsync -av rsync://server/t/big got",
+    ],
+    "git": [
+        "server: sh -c 'mkdir /tmp/r; cd /tmp/r; git init -q; git config user.email a@b; "
+        "git config user.name a; seq 50000 >f; git add f; git commit -qm one; "
+        "exec git daemon --export-all --base-path=/tmp'",
+        "client: sh -c 'sleep 1; git clone git://server/r r; git -C r log'",
+    ],
+    "redis": [
+        'server: redis-server --protected-mode no --save ""',
+        "client: redis-benchmark -h server -n 500 -c 5 -t set,get",
+    ],
+    "memcached": [
+        "server: memcached -u root",
+        'client: sh -c \'printf "set k 0 0 5\\r\\nhello\\r\\nget k\\r\\nquit\\r\\n" | '
+        "nc -N server 11211'",
+    ],
+    "mosquitto": [
+        'server: sh -c \'printf "listener 1883\\nallow_anonymous true\\n" >/tmp/m; '
+        "exec mosquitto -c /tmp/m'",
+        "server: mosquitto_sub -h server -t t -C 1",
+        "client: mosquitto_pub -h server -t t -m hello",
+    ],
+}
+WIRE = {
+    "name": "wire",
+    "from": "client",
+    "to": "server",
+    "rate": "10Mbit",
+    "delay": "10ms",
+    "queue": {"kind": "fq-codel"},
+}
+
+
+def scenario(**changes: Any) -> Scenario:
+    """The link with some fields changed."""
+    whole = {"title": "programs", "duration": "10s", "tcp": {"preset": "linux"}}
+    return Scenario.of(whole | {"link": [WIRE | changes]})
+
+
+def twice(name: str) -> dict[str, Any]:
+    """A pair of programs run twice beside each other."""
+    with TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
+        waits = [
+            pool.submit(
+                lab.virtual.run,
+                scenario(),
+                seed=1,
+                programs=PAIRS[name],
+                captures=Path(folder, number),
+            )
+            for number in ("one", "two")
+        ]
+        one, two = (each.result() for each in waits)
+        captures = [
+            {each.name: each.read_bytes() for each in sorted(Path(folder, number).glob("*/*.pcap"))}
+            for number in ("one", "two")
+        ]
+    different = [key for key in one.files if one.files[key] != two.files.get(key)]
+    different += [key for key in captures[0] if captures[0][key] != captures[1].get(key)]
+    if one.summary != two.summary:
+        different.append("summary")
+    return {
+        "programs": name,
+        "exit_codes": [each["exit_code"] for each in one.summary["programs"]],
+        "stopped": [each["stopped"] for each in one.summary["programs"]],
+        "packets": one.summary["links"]["wire"]["sent_packets"]
+        + one.summary["links"]["wire-reverse"]["sent_packets"],
+        "output_bytes": sum(map(len, one.files.values())),
+        "differ": different,
+        "tail": said(one),
+    }
+
+
+def said(result: Result) -> str:
+    """The end of what the last program said."""
+    number = len(result.summary["programs"])
+    texts = [text for name, text in result.files.items() if name.startswith(f"programs/{number}-")]
+    return b"".join(texts)[-300:].decode("utf-8", "replace")
+
+
+CASES = [
+    (rate, delay, congestion)
+    for congestion in ("cubic", "reno", "bbr")
+    for rate, delay in (
+        ("2Mbit", "10ms"),
+        ("10Mbit", "2ms"),
+        ("10Mbit", "40ms"),
+        ("50Mbit", "10ms"),
+    )
+]
+
+
+def iperf3(rate: str, delay: str, congestion: str) -> dict[str, Any]:
+    """What iperf3 gets after 5 s of start, in both directions of measuring."""
+    queue = {"kind": "fq-codel"}
+    seconds = 30
+    base = scenario(rate=rate, delay=delay, queue=queue).with_all(
+        {"duration": f"{seconds + 6}s", "tcp.congestion": congestion}
+    )
+    programs = [
+        "server: iperf3 -s",
+        f"client: iperf3 -c server -t {seconds} -O 5 -J -C {congestion}",
+    ]
+    found = lab.virtual.run(base, seed=1, programs=programs)
+    report = json.loads(found.files["programs/2-client.stdout"])
+    linux = report["end"]["sum_received"]["bits_per_second"]
+    bulk = {"kind": "bulk", "from": "client", "to": "server"}
+    ours = run(
+        base.with_all({"traffic": [bulk], "warmup": "5s", "duration": f"{seconds + 5}s"}), seed=1
+    )
+    model = ours.summary["classes"]["bulk"]["goodput_bps"]
+    return {
+        "rate": rate,
+        "delay": delay,
+        "congestion": congestion,
+        "iperf3_bps": linux,
+        "forebay_bps": model,
+        "difference": linux / model - 1,
+    }
+
+
+def main() -> int:
+    """Measure one part, and keep it."""
+    part, *names = sys.argv[1:]
+    kept = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {}
+    if part == "bytes":
+        rows = {row["programs"]: row for row in kept.get("bytes", [])}
+        for name in names or PAIRS:
+            rows[name] = twice(name)
+            print(json.dumps(rows[name]), flush=True)
+            kept["bytes"] = [rows[each] for each in PAIRS if each in rows]
+            KEPT.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+    if part == "iperf3":
+        rows = []
+        for case in CASES:
+            rows.append(iperf3(*case))
+            print(json.dumps(rows[-1]), flush=True)
+            kept["iperf3"] = rows
+            KEPT.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
