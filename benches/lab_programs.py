@@ -38,7 +38,7 @@ PAIRS: dict[str, list[str]] = {
         "client: curl -sv -o page http://server/big",
     ],
     "wget, lighttpd": [
-        f'server: sh -c \'{BIG}; echo server.document-root="/tmp" >/tmp/l; '
+        f'server: sh -c \'{BIG}; echo server.document-root=\\"/tmp\\" >/tmp/l; '
         "exec lighttpd -D -f /tmp/l'",
         "client: wget -O page http://server/big",
     ],
@@ -46,7 +46,7 @@ PAIRS: dict[str, list[str]] = {
     "wrk, nginx": ["server: nginx", "client: wrk -t 1 -c 10 -d 2s --latency http://server/"],
     "h2load, nghttpd": [
         f"server: sh -c '{BIG}; exec nghttpd --no-tls -d /tmp 80'",
-        "client: h2load -n 20 -c 2 http://server/big",
+        "client: h2load -n 3 -c 2 http://server/big",
     ],
     "openssl s_client": [
         f"server: sh -c 'cd /tmp; {CERTIFICATE}; exec openssl s_server "
@@ -160,7 +160,7 @@ def said(result: Result) -> str:
 
 CASES = [
     (rate, delay, congestion)
-    for congestion in ("cubic", "reno", "bbr")
+    for congestion in ("cubic", "new-reno")
     for rate, delay in (
         ("2Mbit", "10ms"),
         ("10Mbit", "2ms"),
@@ -171,7 +171,7 @@ CASES = [
 
 
 def iperf3(rate: str, delay: str, congestion: str) -> dict[str, Any]:
-    """What iperf3 gets after 5 s of start, in both directions of measuring."""
+    """What iperf3 gets after 5 s of start, and what our sender gets in the simulation."""
     queue = {"kind": "fq-codel"}
     seconds = 30
     base = scenario(rate=rate, delay=delay, queue=queue).with_all(
@@ -179,7 +179,7 @@ def iperf3(rate: str, delay: str, congestion: str) -> dict[str, Any]:
     )
     programs = [
         "server: iperf3 -s",
-        f"client: iperf3 -c server -t {seconds} -O 5 -J -C {congestion}",
+        f"client: iperf3 -c server -t {seconds} -O 5 -J",
     ]
     found = lab.virtual.run(base, seed=1, programs=programs)
     report = json.loads(found.files["programs/2-client.stdout"])
