@@ -161,6 +161,16 @@ pub struct Circuits {
     pub circuits: Vec<CircuitStatus>,
 }
 
+impl Circuits {
+    /// Adds what another core reports of the same circuits.
+    pub fn add(&mut self, more: Circuits) {
+        for (own, other) in self.circuits.iter_mut().zip(more.circuits) {
+            own.down.add(other.down);
+            own.up.add(other.up);
+        }
+    }
+}
+
 impl NodeStatus {
     /// The nodes of `network`.
     pub fn all(network: &Network) -> Vec<Self> {
@@ -191,6 +201,29 @@ impl CircuitStatus {
 }
 
 impl WayStatus {
+    /// Adds what another core reports. A circuit is on one core, unless a reload has moved it;
+    /// percentiles are those of the core that has sent more of its packets, or measured more round
+    /// trips.
+    fn add(&mut self, more: WayStatus) {
+        if more.sent.packets > self.sent.packets {
+            self.p50_delay_ms = more.p50_delay_ms;
+            self.p90_delay_ms = more.p90_delay_ms;
+            self.p99_delay_ms = more.p99_delay_ms;
+        }
+        if more.round_trips > self.round_trips {
+            self.p50_rtt_ms = more.p50_rtt_ms;
+            self.p90_rtt_ms = more.p90_rtt_ms;
+            self.p99_rtt_ms = more.p99_rtt_ms;
+        }
+        self.sent.merge(more.sent);
+        self.dropped += more.dropped;
+        self.marked += more.marked;
+        self.waiting += more.waiting;
+        self.delay_sum_s += more.delay_sum_s;
+        self.max_delay_ms = self.max_delay_ms.max(more.max_delay_ms);
+        self.round_trips += more.round_trips;
+    }
+
     /// The state of a direction with the account `own`. Round trips that begin in it end with
     /// packets of the direction `back`.
     pub fn of(own: &Account, back: &Account) -> Self {

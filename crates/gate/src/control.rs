@@ -81,7 +81,7 @@ pub fn obey(
     let obey = move || {
         for signal in signals {
             if signal != SIGHUP {
-                gate.send(Command::Stop);
+                gate.stop();
                 continue;
             }
             let log = own.clone();
@@ -104,11 +104,18 @@ fn reload(
     parts: &Parts,
 ) -> Result<(), ConfigError> {
     let place = |error| ConfigError::new("", format!("{}: {error}", file.display()));
-    let fresh = Fresh::of(system.load(file, parts, true)?).map_err(place)?;
+    let config = system.load(file, parts, true)?;
+    let fresh = (0..gate.cores()).map(|core| Fresh::on(config.clone(), core, &gate.rates));
+    // If a queue is wrong, no core changes.
+    let fresh = fresh.collect::<Result<Vec<_>, _>>().map_err(place)?;
     let (sender, receiver) = channel();
-    gate.send(Command::Reload(Box::new(fresh), sender));
+    for (core, fresh) in fresh.into_iter().enumerate() {
+        gate.send_to(core, Command::Reload(Box::new(fresh), sender.clone()));
+    }
     let ended = |_| Err(ConfigError::new("", SILENT));
-    receive(system, &receiver, Some(ANSWER)).unwrap_or_else(ended).map(drop).map_err(place)
+    (0..gate.cores()).try_for_each(|_| {
+        receive(system, &receiver, Some(ANSWER)).unwrap_or_else(ended).map(drop).map_err(place)
+    })
 }
 
 /// Sends one request to the gate at `socket`.

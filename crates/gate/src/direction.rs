@@ -2,9 +2,10 @@
 
 use crate::accounts::Accounts;
 use crate::config::{At, Config, Known, Other};
+use crate::cores::Rates;
 use crate::echoes::Echoes;
 use crate::frame_box::{Fate, FrameBox};
-use crate::fresh::Spare;
+use crate::fresh::{Spare, built};
 use crate::io::Pool;
 use crate::rules::Rules;
 use crate::status::{DirectionStatus, Drops, Traffic};
@@ -55,6 +56,8 @@ pub struct Direction {
     side: At,
     /// The subscribers that share the link.
     known: Option<Arc<Known>>,
+    /// The core that it is on.
+    core: usize,
     accounts: Accounts,
     /// Timestamps of TCP that passed, which the other direction echoes.
     echoes: Option<Echoes>,
@@ -176,20 +179,20 @@ impl Direction {
     pub fn new(
         side: At,
         config: &Config,
+        (core, rates): (usize, &Rates),
         layer: Layer,
         buffers: u32,
         dry_run: bool,
     ) -> Result<Self, ConfigError> {
         let parts = &config.parts;
         let link = config.direction(side);
-        let plan = config.plan(side)?;
+        let built = built(config, side, core, rates)?;
         let known = config.known.clone();
         let mut accounts = Accounts::default();
         if let Some(known) = &known {
             accounts.follow(&known.network);
         }
-        let shaper = plan.map(|plan| Shaper::new(plan, config.seed, &parts.disciplines));
-        let shaper = shaper.transpose()?;
+        let shaper = built.map(|built| Shaper::with(built, config.seed, &parts.disciplines));
         let delay = Histogram::new_with_max(LONGEST_DELAY, 2).expect("constant bounds");
         let boxed = link.filter(|_| !dry_run);
         let controller = boxed.map_or(Ok(None), |link| link.middlebox(parts))?;
@@ -212,6 +215,7 @@ impl Direction {
             side,
             echoes: known.is_some().then(Echoes::default),
             known,
+            core,
             accounts,
             seed: config.seed,
             counts: Counts {
@@ -298,7 +302,7 @@ impl Direction {
     }
 
     /// Takes the frame in `index`, which arrived at `now`. `back` are the timestamps that passed in
-    /// the other direction.
+    /// the other direction. Returns the core to which the frame belongs if it is another one.
     #[inline]
     pub fn arrive(
         &mut self,
@@ -307,10 +311,23 @@ impl Direction {
         pool: &mut Pool,
         rules: &mut Rules,
         back: Option<&mut Echoes>,
-    ) {
+    ) -> Option<usize> {
         let frame = Frame::read(pool.frame(index), self.layer);
         let (mut packet, origin) = match &frame {
             Frame::Ip(view) => {
+                let mut circuit = (0, 0);
+                if let Some(known) = &self.known {
+                    let address = match known.direction(self.side) {
+                        Way::Up => view.source,
+                        Way::Down => view.destination,
+                    };
+                    let number = known.find(address);
+                    let (core, leaf) = known.leaf(number).unwrap_or((self.core, 0));
+                    if core != self.core {
+                        return Some(core);
+                    }
+                    circuit = (number, leaf);
+                }
                 if self.layer == Layer::Ethernet && complete_checksum(pool.frame_mut(index), view) {
                     self.counts.completed += 1;
                 }
@@ -321,12 +338,11 @@ impl Direction {
                 packet.drop_precedence = marks.drop_precedence;
                 let mut account = 0;
                 if let Some(known) = &self.known {
-                    let (address, host) = match known.direction(self.side) {
-                        Way::Up => (view.source, &mut packet.source),
-                        Way::Down => (view.destination, &mut packet.destination),
-                    };
-                    *host = known.find(address);
-                    account = self.accounts.place(*host);
+                    match known.direction(self.side) {
+                        Way::Up => packet.source = circuit.1,
+                        Way::Down => packet.destination = circuit.1,
+                    }
+                    account = self.accounts.place(circuit.0);
                     let header = tcp_header(pool.frame(index), view);
                     if let Some(header) = header.filter(|header| header.timestamps.is_some()) {
                         if let Some(echoes) = &mut self.echoes {
@@ -355,7 +371,7 @@ impl Direction {
             && frame_box.forward(now, view, packet.class, index, pool) == Fate::Ended
         {
             pool.give(packet.retire());
-            return;
+            return None;
         }
         let queued = match (&frame, self.other) {
             (Frame::Ip(_), _) => true,
@@ -368,7 +384,8 @@ impl Direction {
         let Some(shaper) = self.shaper.as_mut().filter(|_| queued) else {
             self.counts.passed.add(packet.len);
             let index = packet.retire();
-            return self.depart(index, now);
+            self.depart(index, now);
+            return None;
         };
         self.origins[index as usize] = origin;
         self.counts.classes[usize::from(packet.class)].offered.add(packet.len);
@@ -392,6 +409,7 @@ impl Direction {
         if self.dry_run {
             self.out.push_back(index);
         }
+        None
     }
 
     /// Sends what is due until `until`, which is at most [`MOST_LAG`] before `now`.

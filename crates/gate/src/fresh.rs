@@ -4,7 +4,9 @@
 //! loop would send nothing.
 
 use crate::config::{At, Config};
+use crate::cores::Rates;
 use forebay_core::ConfigError;
+use forebay_disciplines::kinds::share;
 use forebay_shaper::Built;
 use std::any::Any;
 
@@ -17,18 +19,45 @@ pub struct Fresh {
 }
 
 impl Fresh {
-    /// `config` with its queues.
+    /// `config` with its queues, for a gate on one core.
     ///
     /// # Errors
     /// A queue is wrong.
     pub fn of(config: Config) -> Result<Self, ConfigError> {
-        let build = |side| match config.plan(side)? {
-            Some(plan) => plan.build(&config.parts.disciplines).map(Some),
-            None => Ok(None),
-        };
+        Fresh::on(config, 0, &Rates::new(1))
+    }
+
+    /// `config` with the queues of one core of a gate that shares `rates`.
+    ///
+    /// # Errors
+    /// A queue is wrong.
+    pub fn on(config: Config, core: usize, rates: &Rates) -> Result<Self, ConfigError> {
+        let build = |side| built(&config, side, core, rates);
         let queues = [build(At::Inside)?, build(At::Outside)?];
         Ok(Fresh { config, queues })
     }
+}
+
+/// The queue of `config` on a core, for packets that arrive on `side`. None if they pass unqueued.
+///
+/// # Errors
+/// The queue is wrong.
+pub fn built(
+    config: &Config,
+    side: At,
+    core: usize,
+    rates: &Rates,
+) -> Result<Option<Built>, ConfigError> {
+    let Some(plan) = config.plan(side, core)? else { return Ok(None) };
+    let mut built = plan.build(&config.parts.disciplines)?;
+    let places = config.known.as_ref().map(|known| known.shared(side, core)).unwrap_or_default();
+    let shared: Vec<_> =
+        places.iter().map(|(place, path)| (path.clone(), rates.account(side, place))).collect();
+    if !shared.is_empty() {
+        let has_all = share(built.discipline(), core, &shared);
+        debug_assert!(has_all, "the tree has the classes that it says are shared");
+    }
+    Ok(Some(built))
 }
 
 /// What a change of one queue has left over.

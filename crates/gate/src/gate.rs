@@ -1,18 +1,19 @@
 //! The gate's loop: reads frames, queues them and sends them, with one clock.
 
-use crate::accounts::{CircuitStatus, Circuits, NodeStatus};
+use crate::accounts::Circuits;
 use crate::clock::Clock;
 use crate::config::{At, Config};
+use crate::cores::{Loop, Mail, Rates};
 use crate::direction::{Account, Direction, MOST_LAG};
 use crate::fresh::{Fresh, Used};
 use crate::io::{BATCH, Io, Pool, Side};
 use crate::neighbour::{Predecessor, Successor};
 use crate::notify;
 use crate::rules::Rules;
-use crate::status::{DirectionStatus, RuleStatus, Status};
+use crate::status::Status;
 use crate::system::System;
 use crate::text::say;
-use forebay_core::{ConfigError, Duration, Rate, Time, file};
+use forebay_core::{ConfigError, Duration, Time, file};
 use forebay_shaper::{Recorder, Variation};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,6 +25,10 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+
+pub use crate::cores::Handle;
+
+mod report;
 
 /// A departure that is closer than this is not worth sleeping for: waking up takes about as long.
 const NAP: u64 = 3_000;
@@ -77,23 +82,6 @@ pub enum Turn {
 /// The error if the loop does not answer in time.
 pub const SILENT: &str = "the gate does not answer: it is ending, or a plug-in makes it wait";
 
-/// The connection of other threads to the loop.
-#[derive(Clone)]
-pub struct Handle {
-    commands: Sender<Command>,
-    bell: Arc<OwnedFd>,
-}
-
-impl Handle {
-    /// Passes `command` to the loop. Returns false if the loop has ended.
-    pub fn send(&self, command: Command) -> bool {
-        let sent = self.commands.send(command).is_ok();
-        // An error means that the counter is at its maximum: the loop is being woken already.
-        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
-        sent
-    }
-}
-
 /// The gate.
 pub struct Gate {
     config: Config,
@@ -117,10 +105,12 @@ pub struct Gate {
     guardian: Option<UnixStream>,
     /// The file in which each side's queue is recorded.
     recordings: [Option<PathBuf>; 2],
+    /// Frames of other cores' circuits, and its own that arrived there.
+    mail: Mail,
 }
 
 impl Gate {
-    /// A gate that uses the back end `io` with the buffers of `pool`.
+    /// A gate on one core that uses the back end `io` with the buffers of `pool`.
     ///
     /// # Errors
     /// A queue is wrong.
@@ -130,22 +120,68 @@ impl Gate {
         pool: Pool,
         dry_run: bool,
     ) -> io::Result<(Gate, Handle)> {
+        let (mut gates, handle) = Gate::on_cores(config, vec![(io, pool)], dry_run)?;
+        Ok((gates.remove(0), handle))
+    }
+
+    /// The loops of a gate that uses a back end with its buffers on each core. Commands that change
+    /// who has the interfaces are for gates on one core.
+    ///
+    /// # Errors
+    /// A queue is wrong.
+    pub fn on_cores(
+        config: Config,
+        ends: Vec<(Box<dyn Io>, Pool)>,
+        dry_run: bool,
+    ) -> io::Result<(Vec<Gate>, Handle)> {
+        let bell = || eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map(Arc::new);
+        let bells = ends.iter().map(|_| bell()).collect::<Result<Vec<_>, _>>()?;
+        let rates = Arc::new(Rates::new(ends.len()));
+        // Cores compare times.
+        let clock = Clock::new();
+        let (mut gates, mut loops) = (Vec::new(), Vec::new());
+        for ((io, pool), mail) in ends.into_iter().zip(Mail::between(&bells)) {
+            let bell = Arc::clone(&bells[mail.core()]);
+            let (sender, commands) = channel();
+            loops.push(Loop { commands: sender, bell: Arc::clone(&bell) });
+            let config = config.clone();
+            gates.push(Gate::one(
+                config,
+                (io, pool),
+                (bell, commands),
+                clock,
+                mail,
+                &rates,
+                dry_run,
+            )?);
+        }
+        Ok((gates, Handle::new(loops, rates)))
+    }
+
+    /// The loop of the core that has this `mail`.
+    fn one(
+        config: Config,
+        (io, pool): (Box<dyn Io>, Pool),
+        (bell, commands): (Arc<OwnedFd>, Receiver<Command>),
+        clock: Clock,
+        mail: Mail,
+        rates: &Rates,
+        dry_run: bool,
+    ) -> io::Result<Gate> {
         let layer = io.layer();
         let direction = |side| {
-            Direction::new(side, &config, layer, pool.count(), dry_run).map_err(io::Error::other)
+            Direction::new(side, &config, (mail.core(), rates), layer, pool.count(), dry_run)
+                .map_err(io::Error::other)
         };
         let directions = [direction(At::Inside)?, direction(At::Outside)?];
-        let (sender, commands) = channel();
-        let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        let handle = Handle { commands: sender, bell: Arc::clone(&bell) };
         let rules = Rules::new(&config);
-        let gate = Gate {
+        Ok(Gate {
             config,
             io,
             pool,
             directions,
             rules: [rules.clone(), rules],
-            clock: Clock::new(),
+            clock,
             bell,
             commands,
             dry_run,
@@ -155,8 +191,8 @@ impl Gate {
             successor: None,
             guardian: None,
             recordings: [None, None],
-        };
-        Ok((gate, handle))
+            mail,
+        })
     }
 
     /// Records what the queues do, in files of `folder` called forward.rec and reverse.rec.
@@ -269,8 +305,10 @@ impl Gate {
         batch: &mut Vec<u32>,
     ) -> io::Result<Turn> {
         let mut busy = false;
+        let mail = if self.mail.cores() > 1 { self.mail.fetch() } else { [false; 2] };
         for side in Side::BOTH {
-            if ready[side as usize] && self.successor.is_none() {
+            let arrived = ready[side as usize] || mail[side as usize];
+            if arrived && self.successor.is_none() {
                 busy |= self.receive(side, now, span, batch)?;
             }
         }
@@ -388,6 +426,9 @@ impl Gate {
         let held = self.is_held(side);
         self.io.receive(side, &mut self.pool, batch)?;
         self.doubts[side as usize] &= batch.is_empty();
+        if self.mail.cores() > 1 {
+            self.mail.take(side, BATCH, &mut self.pool, batch);
+        }
         let rules = &mut self.rules[side as usize];
         let [forward, reverse] = &mut self.directions;
         let (direction, other) = match side {
@@ -406,7 +447,14 @@ impl Gate {
             if !held {
                 direction.advance(at, now, &mut self.pool);
             }
-            direction.arrive(*index, at, &mut self.pool, rules, other.echoes());
+            let core = direction.arrive(*index, at, &mut self.pool, rules, other.echoes());
+            if let Some(core) = core {
+                self.mail.put(core, side, self.pool.frame(*index));
+                self.pool.give(*index);
+            }
+        }
+        if self.mail.cores() > 1 {
+            self.mail.post();
         }
         Ok(!batch.is_empty())
     }
@@ -458,10 +506,15 @@ impl Gate {
         let before = self.predecessor.as_ref().map_or(bell, Predecessor::descriptor);
         let mut sources =
             [inside, outside, bell, before].map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        if self.mail.cores() > 1 && !self.mail.may_sleep() {
+            self.mail.wake();
+            return Ok([true; 2]);
+        }
         match poll(&mut sources, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+        self.mail.wake();
         let [inside, outside, bell, _] = sources.map(|source| source.revents());
         if !bell.is_empty() {
             // Another wake-up may have emptied the counter.
@@ -485,6 +538,11 @@ impl Gate {
                 drop(answer.send(Box::new(self.circuits(now, range))));
             }
             Command::Reload(config, answer) => drop(answer.send(self.reload(*config, now))),
+            Command::Lend(answer) if self.mail.cores() > 1 => {
+                let what = "a gate on several cores cannot be handed over; stop it and start the \
+                            next one";
+                let _ = answer.send(Err(io::Error::new(io::ErrorKind::Unsupported, what)));
+            }
             Command::Lend(answer) => {
                 let copy = |fd: BorrowedFd<'_>| fd.try_clone_to_owned();
                 let copies =
@@ -493,7 +551,8 @@ impl Gate {
             }
             Command::HandOver(mut successor, answer) => {
                 // If the next gate cannot be told, it has ended, and this one continues.
-                let follows = self.successor.is_none() && successor.begin(self.io.places());
+                let may_follow = self.successor.is_none() && self.mail.cores() == 1;
+                let follows = may_follow && successor.begin(self.io.places());
                 if follows {
                     // The guardian may have ended.
                     self.guardian.as_mut().map(|guardian| guardian.write(&[notify::FOLLOWED]));
@@ -533,77 +592,6 @@ impl Gate {
         }
         self.reloads += 1;
         Ok(Box::new((std::mem::replace(&mut self.config, config), spare)))
-    }
-
-    /// The state of the gate at `now`.
-    pub fn status(&mut self, now: Time) -> Status {
-        let config =
-            self.config.effective().ok().and_then(|whole| serde_json::to_value(whole).ok());
-        let [forward, reverse] = &self.rules;
-        let rules =
-            forward.counts().zip(reverse.counts()).map(|((name, one), (_, other))| RuleStatus {
-                name: name.to_owned(),
-                packets: one.packets + other.packets,
-                bytes: one.bytes + other.bytes,
-            });
-        Status {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            process: std::process::id(),
-            uptime_s: now.as_secs_f64(),
-            dry_run: self.dry_run,
-            reloads: self.reloads,
-            config: config.unwrap_or_default(),
-            forward: self.status_of(Side::Inside, now),
-            reverse: self.status_of(Side::Outside, now),
-            rules: rules.collect(),
-            inside: self.io.missed(Side::Inside),
-            outside: self.io.missed(Side::Outside),
-            buffers: self.pool.count(),
-            buffers_used: self.pool.used(),
-        }
-    }
-
-    /// Packets from `side` that all circuits together were offered, sent and dropped.
-    pub fn circuit_totals(&self, side: Side) -> [u64; 3] {
-        self.directions[side as usize].accounts().totals()
-    }
-
-    /// The state at `now` of the circuits in `range`, which begins with unknown addresses; none
-    /// without subscribers. The nodes come with the first ones.
-    pub fn circuits(&self, now: Time, range: Range<usize>) -> Circuits {
-        let link = |side| self.config.direction(side).and_then(|link| link.rate);
-        let mut found = Circuits {
-            uptime_s: now.as_secs_f64(),
-            reloads: self.reloads,
-            link_bps: At::BOTH.map(|side| link(side).map_or(0, Rate::bps)),
-            nodes: Vec::new(),
-            of: 0,
-            circuits: Vec::new(),
-        };
-        let Some(known) = &self.config.known else { return found };
-        let [mut up, mut down] = [&self.directions[0], &self.directions[1]];
-        if known.direction(At::Inside) == forebay_isp::Direction::Down {
-            std::mem::swap(&mut up, &mut down);
-        } else {
-            found.link_bps.reverse();
-        }
-        if range.start == 0 {
-            found.nodes = NodeStatus::all(&known.network);
-        }
-        let ways = down.accounts().in_order().zip(up.accounts().in_order());
-        found.of = ways.len();
-        let circuits = ways.enumerate().skip(range.start).take(range.len());
-        found.circuits = circuits
-            .map(|(place, (down, up))| CircuitStatus::of(&known.network, place, down, up))
-            .collect();
-        found
-    }
-
-    /// The state of the direction of packets that arrive on `side`.
-    fn status_of(&self, side: Side, now: Time) -> DirectionStatus {
-        let mut status = self.directions[side as usize].status(now);
-        status.in_transit += self.io.pending(side.other());
-        status
     }
 }
 

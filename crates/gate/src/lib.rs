@@ -8,6 +8,7 @@ pub mod clock;
 pub mod command;
 pub mod config;
 pub mod control;
+pub mod cores;
 pub mod delays;
 pub mod direction;
 pub mod echoes;

@@ -13,6 +13,12 @@ impl Count {
         self.packets += 1;
         self.bytes += u64::from(len);
     }
+
+    /// Adds what another core has counted.
+    pub fn merge(&mut self, more: Count) {
+        self.packets += more.packets;
+        self.bytes += more.bytes;
+    }
 }
 
 /// The rules of a configuration, ready to match, and what they have matched.

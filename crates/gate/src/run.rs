@@ -3,6 +3,7 @@
 
 use crate::config::{Backend, Config};
 use crate::control::{self, Signals};
+use crate::cores;
 use crate::gate::{End, Gate};
 use crate::guardian::Guardian;
 use crate::handover::{self, Lent};
@@ -84,6 +85,12 @@ impl Run {
     ) -> io::Result<ExitCode> {
         let system: Arc<dyn System> = host.clone();
         let config = system.load(&self.path, parts, false).map_err(io::Error::other)?;
+        let alone = !(self.take_over || self.fail_open || self.guarded || self.record.is_some());
+        if config.io.cores > 1 && !alone {
+            let what = "io.cores: must be 1 for a gate that records, fails open or takes over from \
+                        another one";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
         // A guardian tells the manager itself.
         let manager = if self.guarded { None } else { Manager::find()?.map(Arc::new) };
         let mut lent = self.lent(&*system, &config, guardian)?;
@@ -108,11 +115,10 @@ impl Run {
         if let Some(watch) = &foreign {
             watch.begin();
         }
-        let (mut gate, handle) = match &mut lent {
+        let ends = match &mut lent {
             Some(lent) if config.io.backend != Backend::Xdp => {
                 let given = std::mem::take(&mut lent.descriptors);
-                let (io, pool) = system.take_over(&config, given)?;
-                Gate::with(config, io, pool, self.dry_run)?
+                vec![system.take_over(&config, given)?]
             }
             _ => {
                 let mut known = Indices::default();
@@ -121,10 +127,11 @@ impl Run {
                     known = indices(&std::mem::take(&mut lent.descriptors));
                     lent.ready(&*system)?.0.wait(&*system, PATIENCE)?;
                 }
-                let (io, pool) = system.open(&config, known)?;
-                Gate::with(config, io, pool, self.dry_run)?
+                system.open_all(&config, known)?
             }
         };
+        let (mut gates, handle) = Gate::on_cores(config, ends, self.dry_run)?;
+        let gate = &mut gates[0];
         if let Some(folder) = &self.record {
             gate.record(&*system, folder)?;
         }
@@ -151,8 +158,8 @@ impl Run {
         if let Some(manager) = &manager {
             manager.ready();
         }
-        let (last, end) = host.run(&mut gate);
-        let recorded = gate.finish();
+        let (last, end) = cores::run(&mut gates, &handle, |gate| host.run(gate));
+        let recorded = gates[0].finish();
         // After a hand-over the service goes on. The socket stays: the next gate replaces it, or has it.
         if let (Some(manager), Ok(End::Stopped) | Err(_)) = (&manager, &end) {
             manager.stopping();

@@ -68,9 +68,19 @@ pub struct Server {
 
 /// The state of the gate. None if it is ending.
 pub fn status(system: &dyn System, gate: &Handle) -> Option<Box<Status>> {
-    let (sender, receiver) = channel();
-    gate.send(Command::Status(sender));
-    receive(system, &receiver, Some(ANSWER)).ok()
+    let ask = |core| {
+        let (sender, receiver) = channel();
+        gate.send_to(core, Command::Status(sender));
+        receiver
+    };
+    // All at once, so that they are of the same time.
+    let asked: Vec<_> = (0..gate.cores()).map(ask).collect();
+    let mut told = asked.iter().map(|asked| receive(system, asked, Some(ANSWER)).ok());
+    let mut whole = told.next()??;
+    for more in told {
+        whole.add(*more?);
+    }
+    Some(whole)
 }
 
 /// The answer to an HTTP request with `body`; None if the gate is ending.
@@ -87,8 +97,30 @@ const PART: usize = 250;
 /// The state of each circuit. None if the gate is ending.
 pub fn circuits(system: &dyn System, gate: &Handle) -> Option<Box<Circuits>> {
     loop {
+        let mut told = (0..gate.cores()).map(|core| circuits_of(system, gate, core));
+        let mut whole = told.next()??;
+        let mut same = true;
+        for more in told {
+            let more = more?;
+            same &= more.reloads == whole.reloads && more.of == whole.of;
+            if same {
+                whole.add(*more);
+            }
+        }
+        // While cores reload, places may be those of other circuits.
+        if same {
+            return Some(whole);
+        }
+    }
+}
+
+/// The state of each circuit on `core`. None if the gate is ending.
+fn circuits_of(system: &dyn System, gate: &Handle, core: usize) -> Option<Box<Circuits>> {
+    loop {
         let (sender, receiver) = channel();
-        let ask = |first: usize| gate.send(Command::Circuits(first..first + PART, sender.clone()));
+        let ask = |first: usize| {
+            gate.send_to(core, Command::Circuits(first..first + PART, sender.clone()))
+        };
         ask(0);
         let mut whole = receive(system, &receiver, Some(ANSWER)).ok()?;
         // All at once: on a busy machine, each question and answer would wait for two threads.

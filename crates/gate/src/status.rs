@@ -5,6 +5,7 @@ use crate::rules::Count;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// Packets and bytes of IP packets.
 pub type Traffic = Count;
@@ -93,6 +94,69 @@ pub struct DirectionStatus {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Drops(pub BTreeMap<String, u64>);
 
+impl DirectionStatus {
+    /// Adds what another core reports.
+    fn add(&mut self, more: DirectionStatus) {
+        let mean = |own: (f64, u64), other: (f64, u64)| {
+            (own.0 * own.1 as f64 + other.0 * other.1 as f64) / (own.1 + other.1).max(1) as f64
+        };
+        let sent = (self.sent.packets, more.sent.packets);
+        self.mean_lateness_us =
+            mean((self.mean_lateness_us, sent.0), (more.mean_lateness_us, sent.1));
+        for (own, other) in [
+            (&mut self.received, more.received),
+            (&mut self.passed, more.passed),
+            (&mut self.sent, more.sent),
+        ] {
+            own.merge(other);
+        }
+        for (reason, count) in more.dropped.0 {
+            *self.dropped.0.entry(reason).or_default() += count;
+        }
+        for (own, other) in [
+            (&mut self.marked, more.marked),
+            (&mut self.backlog_packets, more.backlog_packets),
+            (&mut self.backlog_bytes, more.backlog_bytes),
+            (&mut self.in_transit, more.in_transit),
+            (&mut self.completed_checksums, more.completed_checksums),
+            (&mut self.stalls, more.stalls),
+        ] {
+            *own += other;
+        }
+        for (own, other) in [
+            (&mut self.p50_delay_ms, more.p50_delay_ms),
+            (&mut self.p99_delay_ms, more.p99_delay_ms),
+            (&mut self.max_delay_ms, more.max_delay_ms),
+            (&mut self.max_lateness_us, more.max_lateness_us),
+        ] {
+            *own = own.max(other);
+        }
+        for (class, other) in more.classes {
+            match self.classes.entry(class) {
+                Entry::Vacant(entry) => drop(entry.insert(other)),
+                Entry::Occupied(mut own) => own.get_mut().add(other),
+            }
+        }
+        for (name, value) in more.variables {
+            *self.variables.entry(name).or_default() += value;
+        }
+    }
+}
+
+impl Class {
+    /// Adds what another core reports.
+    fn add(&mut self, more: Class) {
+        self.offered.merge(more.offered);
+        self.sent.merge(more.sent);
+        self.dropped += more.dropped;
+        self.marked += more.marked;
+        self.waiting += more.waiting;
+        self.delay_sum_s += more.delay_sum_s;
+        self.mean_delay_ms = self.delay_sum_s * 1e3 / self.sent.packets.max(1) as f64;
+        self.max_delay_ms = self.max_delay_ms.max(more.max_delay_ms);
+    }
+}
+
 impl Drops {
     /// The sum over all reasons.
     pub fn total(&self) -> u64 {
@@ -167,6 +231,25 @@ pub struct RuleStatus {
 }
 
 impl Status {
+    /// Adds what another core reports. Percentiles and maxima are then those of the core that has the
+    /// largest.
+    pub fn add(&mut self, more: Status) {
+        self.forward.add(more.forward);
+        self.reverse.add(more.reverse);
+        for (rule, other) in self.rules.iter_mut().zip(more.rules) {
+            rule.packets += other.packets;
+            rule.bytes += other.bytes;
+        }
+        for (own, other) in [(&mut self.inside, more.inside), (&mut self.outside, more.outside)] {
+            own.oversize += other.oversize;
+            own.no_buffer += other.no_buffer;
+            own.kernel += other.kernel;
+            own.refused += other.refused;
+        }
+        self.buffers += more.buffers;
+        self.buffers_used += more.buffers_used;
+    }
+
     /// Names of the rules that never matched.
     pub fn unmatched(&self) -> impl Iterator<Item = &str> {
         let rules = self.rules.iter().filter(|rule| rule.packets == 0 && rule.name != "default");

@@ -70,6 +70,14 @@ pub trait System: Send + Sync {
     /// Something cannot be opened.
     fn open(&self, config: &Config, known: Indices) -> io::Result<(Box<dyn Io>, Pool)>;
 
+    /// As [`System::open`], once for each core of `config` ([`frames::open_all`]).
+    ///
+    /// # Errors
+    /// As [`System::open`].
+    fn open_all(&self, config: &Config, known: Indices) -> io::Result<Vec<(Box<dyn Io>, Pool)>> {
+        Ok(vec![self.open(config, known)?])
+    }
+
     /// Continues with the back end of another gate, by the descriptors that were `given`.
     ///
     /// # Errors
@@ -157,6 +165,10 @@ impl System for Machine {
 
     fn open(&self, config: &Config, known: Indices) -> io::Result<(Box<dyn Io>, Pool)> {
         frames::open(config, known)
+    }
+
+    fn open_all(&self, config: &Config, known: Indices) -> io::Result<Vec<(Box<dyn Io>, Pool)>> {
+        frames::open_all(config, known, config.io.cores)
     }
 
     fn take_over(&self, config: &Config, given: Vec<OwnedFd>) -> io::Result<(Box<dyn Io>, Pool)> {

@@ -28,6 +28,13 @@ pub struct Built {
     pub(crate) discipline: Box<dyn Discipline>,
 }
 
+impl Built {
+    /// The discipline.
+    pub fn discipline(&mut self) -> &mut dyn Discipline {
+        &mut *self.discipline
+    }
+}
+
 impl fmt::Debug for Built {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Built").field("plan", &self.plan).finish_non_exhaustive()

@@ -31,6 +31,8 @@ const MOST_RULES: usize = 1_000;
 const MOST_MTU: u64 = 9_000;
 /// Most buffers: 2 GiB with an MTU of 1500 B.
 const MOST_BUFFERS: u32 = 1 << 20;
+/// Most cores.
+const MOST_CORES: u32 = 64;
 
 /// The whole file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -126,9 +128,13 @@ pub struct Io {
     pub inside: Interface,
     /// Interface of the other side, written likewise.
     pub outside: Interface,
-    /// Packets that the gate can hold, queued or in transit.
+    /// Packets that the gate can hold, queued or in transit; each core has an equal part of them.
     #[serde(default = "default_buffers")]
     pub buffers: u32,
+    /// Cores on which it runs, each with a part of the subscribers: 1 to 64. More than one needs
+    /// `subscribers`, and the back end "packet" or "xdp".
+    #[serde(default = "one::<u32>")]
+    pub cores: u32,
 }
 
 fn default_buffers() -> u32 {
@@ -287,7 +293,8 @@ impl Config {
         let of = |side| self.direction(side).and_then(|link| Some(link.setting(link.rate?)));
         let links = At::BOTH.map(of);
         if let (Some(subscribers), [Some(forward), Some(reverse)]) = (&self.subscribers, links) {
-            let known = subscribers.read(base, [forward, reverse], &self.parts);
+            let cores = self.io.cores as usize;
+            let known = subscribers.read(base, cores, [forward, reverse], &self.parts);
             self.known = Some(Arc::new(known.map_err(|error| error.within("subscribers"))?));
         }
         Ok(self)
@@ -301,14 +308,14 @@ impl Config {
         }
     }
 
-    /// The plan of the shaper for packets that arrive on `side`. None if they pass unqueued.
+    /// The plan of a core's shaper for packets that arrive on `side`. None if they pass unqueued.
     ///
     /// # Errors
     /// The queue is wrong.
-    pub fn plan(&self, side: At) -> Result<Option<Plan>, ConfigError> {
+    pub fn plan(&self, side: At, core: usize) -> Result<Option<Plan>, ConfigError> {
         let Some(link) = self.direction(side) else { return Ok(None) };
         match (&self.known, link.rate) {
-            (Some(known), Some(rate)) => Ok(Some(known.plan(side, link.setting(rate)))),
+            (Some(known), Some(rate)) => Ok(Some(known.plan(side, core, link.setting(rate)))),
             _ => link.plan(&self.parts),
         }
     }
@@ -349,7 +356,7 @@ impl Config {
             })?;
             reverse.check(&self.parts, shared).map_err(|error| error.within("link.reverse"))?;
         }
-        let Io { inside, outside, buffers, .. } = &self.io;
+        let Io { inside, outside, buffers, cores, .. } = &self.io;
         for (interface, path) in [(inside, "io.inside"), (outside, "io.outside")] {
             let length = interface.name().len();
             require((1..16).contains(&length), path, || {
@@ -361,7 +368,11 @@ impl Config {
             })?;
         }
         require(inside != outside, "io.outside", || "must differ from `inside`".into())?;
-        within("io.buffers", *buffers, 256..=MOST_BUFFERS)?;
+        within("io.cores", *cores, 1..=MOST_CORES)?;
+        within("io.buffers", *buffers, 256 * cores..=MOST_BUFFERS)?;
+        if *cores > 1 {
+            self.check_cores()?;
+        }
         within("default.drop_precedence", self.fallback.drop_precedence, 0..=7)?;
         require(self.rule.len() <= MOST_RULES, "rule", || {
             format!("at most {MOST_RULES} rules, got {}", self.rule.len())
@@ -567,6 +578,48 @@ mod tests {
             let error = parse(&format!("link = {{ {link} }}\n{io}")).unwrap_err();
             assert!(error.to_string().starts_with(expected), "{link}: {error}");
         }
+    }
+
+    #[test]
+    fn what_several_cores_cannot_do_is_refused() {
+        let config = |link: &str, io: &str| {
+            parse(&format!(
+                "link = {{ {link} }}\nio = {{ inside = \"a\", outside = \"b\", {io} }}\n"
+            ))
+        };
+        config("", "cores = 1").unwrap();
+        for (io, expected) in [
+            ("cores = 0", "io.cores: must be 1 to 64, got 0"),
+            ("cores = 2", "io.cores: must be 1 without `subscribers`"),
+            ("cores = 2, buffers = 511", "io.buffers: must be 512 to"),
+        ] {
+            let error = config("", io).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{io}: {error}");
+        }
+        let folder = std::env::temp_dir().join(format!("forebay-cores-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let devices = "Circuit ID,Parent Node,Download Max Mbps,Upload Max Mbps\n1,,5,5\n2,,5,5\n";
+        std::fs::write(folder.join("devices.csv"), devices).unwrap();
+        let shared = |link: &str, io: &str| {
+            let text = format!(
+                "link = {{ rate = \"9Mbit\", reverse = {{ rate = \"9Mbit\" }}, {link} }}\n\
+                 io = {{ inside = \"a\", outside = \"b\", cores = 2, {io} }}\n\
+                 subscribers = {{ devices = \"devices.csv\" }}\n"
+            );
+            Config::parse_in(&folder, &text, &Parts::builtin())
+        };
+        let known = shared("", "backend = \"xdp\"").unwrap().known.unwrap();
+        assert_eq!([1, 2].map(|circuit| known.leaf(circuit)), [Some((0, 1)), Some((1, 1))]);
+        assert_eq!(known.leaf(0), None);
+        assert_eq!(known.notes()[2], "circuits on each core: 1, 1; nodes that cores share: none");
+        for (link, io, expected) in [
+            ("", "", "io.cores: must be 1 with the back end \"tun\""),
+            ("box = { kind = \"aspq\" }", "backend = \"packet\"", "io.cores: must be 1 with a box"),
+        ] {
+            let error = shared(link, io).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

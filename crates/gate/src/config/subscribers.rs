@@ -1,9 +1,10 @@
 //! The subscribers behind a link, from LibreQoS' files.
 
+use super::{Backend, Config};
 use crate::plugins::Parts;
 use forebay_core::config::require;
 use forebay_core::{ConfigError, Rate, Setting, file};
-use forebay_isp::{Direction, Network, Prefixes, Shaping, Tree};
+use forebay_isp::{Cores, Direction, Network, Place, Prefixes, Shaping, Tree};
 use forebay_shaper::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,7 +42,7 @@ fn cake() -> Value {
 }
 
 /// A side of the gate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum At {
     /// At `io.inside`: `link` has what they send.
@@ -63,8 +64,10 @@ pub struct Known {
     pub network: Network,
     prefixes: Prefixes,
     side: At,
-    /// The queues of `link` and of its reverse.
-    trees: [Tree; 2],
+    /// The cores of its circuits.
+    cores: Cores,
+    /// The queues of `link` and of its reverse, for each core.
+    trees: [Vec<Tree>; 2],
 }
 
 impl PartialEq for Known {
@@ -75,7 +78,7 @@ impl PartialEq for Known {
 }
 
 impl Subscribers {
-    /// Reads the files, whose paths begin at `base`. `links` are the rates and settings of both
+    /// Reads the files, whose paths begin at `base`, for a gate on so many `cores`. `links` are the rates and settings of both
     /// directions.
     ///
     /// # Errors
@@ -83,6 +86,7 @@ impl Subscribers {
     pub fn read(
         &self,
         base: &Path,
+        cores: usize,
         links: [Setting; 2],
         parts: &Parts,
     ) -> Result<Known, ConfigError> {
@@ -98,6 +102,7 @@ impl Subscribers {
         let devices = name(&self.devices);
         network.add_devices(&read(&self.devices, "devices")?, &devices)?;
         let prefixes = Prefixes::of(&network, &devices)?;
+        let cores = network.spread(cores);
         let mut trees = Vec::new();
         for (side, setting) in At::BOTH.into_iter().zip(links) {
             let direction = direction(self.side, side);
@@ -106,7 +111,7 @@ impl Subscribers {
                 format!("must be 8bit/s or more, got {others}")
             })?;
             let shaping = Shaping { link: setting.rate, others, queue: self.queue.clone() };
-            trees.push(network.tree(direction, &shaping)?);
+            trees.push(network.trees(direction, &shaping, &cores)?);
             // A leaf's discipline is built for the rate of its plan.
             let most = network.circuits.iter().filter_map(|circuit| circuit.most.of(direction));
             let rates: BTreeSet<_> = most.chain([others, setting.rate]).map(Rate::bps).collect();
@@ -117,7 +122,31 @@ impl Subscribers {
             }
         }
         let trees = trees.try_into().expect("two directions");
-        Ok(Known { network, prefixes, side: self.side, trees })
+        Ok(Known { network, prefixes, side: self.side, cores, trees })
+    }
+}
+
+impl Config {
+    /// Checks what a gate on several cores can do.
+    pub(super) fn check_cores(&self) -> Result<(), ConfigError> {
+        let refuse = |is_right, why: &str| require(is_right, "io.cores", || why.to_owned());
+        refuse(
+            self.subscribers.is_some(),
+            "must be 1 without `subscribers`, because circuits are what cores divide",
+        )?;
+        refuse(
+            self.io.backend != Backend::Tun,
+            "must be 1 with the back end \"tun\"; use \"packet\" or \"xdp\"",
+        )?;
+        let boxed = At::BOTH.into_iter().filter_map(|side| self.direction(side));
+        refuse(
+            boxed.into_iter().all(|link| link.middlebox.is_none()),
+            "must be 1 with a box, which knows all connections",
+        )?;
+        refuse(
+            !self.parts.are_foreign(),
+            "must be 1 with plug-ins, whose calls are watched on one core",
+        )
     }
 }
 
@@ -135,10 +164,23 @@ fn direction(subscribers: At, side: At) -> Direction {
 }
 
 impl Known {
-    /// The plan of a shaper for packets that arrive on `side`, on a link with this setting.
-    pub fn plan(&self, side: At, setting: Setting) -> Plan {
+    /// The plan of a core's shaper for packets that arrive on `side`, on a link with this setting.
+    pub fn plan(&self, side: At, core: usize, setting: Setting) -> Plan {
         let Setting { rate, overhead, mtu, .. } = setting;
-        Plan::new(rate, overhead, mtu, self.trees[side as usize].queue.clone())
+        Plan::new(rate, overhead, mtu, self.trees[side as usize][core].queue.clone())
+    }
+
+    /// The classes of that plan which other cores have, too.
+    pub fn shared(&self, side: At, core: usize) -> &[(Place, Vec<u32>)] {
+        &self.trees[side as usize][core].shared
+    }
+
+    /// The core and the leaf of a circuit, counted from 1; None for unknown addresses, which stay
+    /// where they arrive.
+    #[inline]
+    pub fn leaf(&self, circuit: u16) -> Option<(usize, u16)> {
+        let (core, leaf) = *self.cores.circuits.get(usize::from(circuit).checked_sub(1)?)?;
+        Some((core.into(), leaf))
     }
 
     /// The direction of packets that arrive on `side`.
@@ -165,7 +207,28 @@ impl Known {
         if bare > 0 {
             notes.push(format!("{bare} circuits have no address: their packets are unknown"));
         }
+        if self.cores.count > 1 {
+            let on = |core| self.cores.circuits.iter().filter(|(own, _)| *own == core).count();
+            let counts: Vec<_> =
+                (0..self.cores.count).map(|core| on(core as u16).to_string()).collect();
+            let mut places: Vec<_> = self.trees[0]
+                .iter()
+                .flat_map(|tree| &tree.shared)
+                .filter_map(|(place, _)| match place {
+                    Place::Node(name) => Some(name.as_str()),
+                    Place::Link | Place::Others => None,
+                })
+                .collect();
+            places.sort_unstable();
+            places.dedup();
+            notes.push(format!(
+                "circuits on each core: {}; nodes that cores share: {}",
+                counts.join(", "),
+                if places.is_empty() { "none".to_owned() } else { places.join(", ") },
+            ));
+        }
         for (tree, side) in self.trees.iter().zip(At::BOTH) {
+            let tree = &tree[0];
             let way = match self.direction(side) {
                 Direction::Down => "down",
                 Direction::Up => "up",

@@ -139,22 +139,40 @@ pub fn is_lent(interface: &Interface, lent: &[OwnedFd], side: Side) -> bool {
     found.unwrap_or(false)
 }
 
-/// Opens the back end of `config`, and the buffers for it. An interface is found by its index, if
-/// that is `known` and still exists, and otherwise by its name.
+/// Opens the back end of `config`, and the buffers for it, for a gate on one core. An interface is found
+/// by its index, if that is `known` and still exists, and otherwise by its name.
 ///
 /// # Errors
 /// Something cannot be opened. The message says what would help.
 pub fn open(config: &Config, known: Indices) -> io::Result<(Box<dyn Io>, Pool)> {
+    open_all(config, known, 1).map(|mut all| all.remove(0))
+}
+
+/// As [`open`], once for each of so many `cores`. The kernel spreads arriving frames over them.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_all(
+    config: &Config,
+    known: Indices,
+    cores: u32,
+) -> io::Result<Vec<(Box<dyn Io>, Pool)>> {
     let mtu = config.mtu() as usize;
     let longest = mtu + LINK_HEADER;
     let in_rings = if config.io.backend == Backend::Xdp { xdp::IN_RINGS } else { 0 };
-    let mut pool = Pool::new(config.io.buffers + in_rings, longest)?;
-    let io: Box<dyn Io> = match config.io.backend {
-        Backend::Tun => Box::new(tun::Tun::open(&config.io, mtu)?),
-        Backend::Packet => Box::new(packet::PacketSockets::open(&config.io, known, longest)?),
-        Backend::Xdp => Box::new(xdp::XdpSockets::open(&config.io, known, longest, &mut pool)?),
+    let pool = || Pool::new(config.io.buffers / cores + in_rings, longest);
+    let mut pools = (0..cores).map(|_| pool()).collect::<io::Result<Vec<_>>>()?;
+    let io = &config.io;
+    let ends: Vec<Box<dyn Io>> = match config.io.backend {
+        Backend::Tun => vec![Box::new(tun::Tun::open(io, mtu)?)],
+        Backend::Packet => boxed(packet::PacketSockets::open_all(io, known, longest, cores)?),
+        Backend::Xdp => boxed(xdp::XdpSockets::open_all(io, known, longest, &mut pools)?),
     };
-    Ok((io, pool))
+    Ok(ends.into_iter().zip(pools).collect())
+}
+
+fn boxed<T: Io + 'static>(ends: Vec<T>) -> Vec<Box<dyn Io>> {
+    ends.into_iter().map(|end| Box::new(end) as Box<dyn Io>).collect()
 }
 
 /// The back end of `config`, with the descriptors that another gate lent ([`Io::descriptors`]), and

@@ -58,6 +58,31 @@ impl PacketSockets {
         Ok(PacketSockets { sides: [port(&io.inside, known[0])?, port(&io.outside, known[1])?] })
     }
 
+    /// As [`PacketSockets::open`], once for each of so many `cores`. The kernel spreads arriving
+    /// frames over them: as the interface does, if it has as many receive queues, and otherwise by a
+    /// hash of the flow.
+    pub fn open_all(
+        io: &config::Io,
+        known: Indices,
+        longest: usize,
+        cores: u32,
+    ) -> io::Result<Vec<Self>> {
+        let mut all: Vec<Self> = Vec::new();
+        let mut groups = [None; 2];
+        for _ in 0..cores {
+            let mut own = PacketSockets::open(io, known, longest)?;
+            if cores > 1 {
+                for (port, group) in own.sides.iter_mut().zip(&mut groups) {
+                    *group = Some(port.join(*group, cores)?);
+                    // Until it joined, it got what the others got.
+                    port.forget();
+                }
+            }
+            all.push(own);
+        }
+        Ok(all)
+    }
+
     /// Continues with the sockets of another gate.
     pub fn take_over(io: &config::Io, given: Vec<OwnedFd>, longest: usize) -> io::Result<Self> {
         let given = <[OwnedFd; 6]>::try_from(given).map_err(|_| super::wrong_number())?;
@@ -69,6 +94,10 @@ impl PacketSockets {
 
 /// Socket option: sent frames begin with a `struct virtio_net_hdr`.
 const PACKET_VNET_HDR: i32 = 15;
+
+/// Flags of a fanout group: a number that no other has, and not what the gate sends.
+const FANOUT_UNIQUE: i32 = 0x2000;
+const FANOUT_IGNORE_OUTGOING: i32 = 0x4000;
 
 /// Bytes to send.
 fn part(bytes: &[u8]) -> libc::iovec {
@@ -179,6 +208,33 @@ impl Port {
             longest,
             missed: Missed::default(),
         })
+    }
+
+    /// Joins the group of sockets over which frames are spread, or begins one for so many `cores`.
+    /// Returns it.
+    fn join(&self, group: Option<i32>, cores: u32) -> io::Result<i32> {
+        let fd = self.receiver.as_fd();
+        let by_queue = system::receive_queues(&self.name) >= cores;
+        let kind = if by_queue { libc::PACKET_FANOUT_QM } else { libc::PACKET_FANOUT_HASH };
+        let kind = (kind as i32 | FANOUT_IGNORE_OUTGOING) << 16;
+        let asked = group.unwrap_or(kind | FANOUT_UNIQUE << 16);
+        system::set_option(fd, libc::SOL_PACKET, libc::PACKET_FANOUT, &asked)
+            .map_err(|error| because("spreading frames over cores", error))?;
+        match group {
+            Some(group) => Ok(group),
+            None => {
+                let begun: i32 = system::option(fd, libc::SOL_PACKET, libc::PACKET_FANOUT)?;
+                Ok(begun & 0xffff | kind)
+            }
+        }
+    }
+
+    /// Gives back the frames in the ring.
+    fn forget(&mut self) {
+        while self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0 {
+            self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.next = (self.next + 1) % self.frames;
+        }
     }
 
     fn descriptors(&self) -> [BorrowedFd<'_>; 3] {

@@ -67,18 +67,27 @@ pub struct Net {
     folder: PathBuf,
     /// Packets that the gate can hold.
     pub buffers: u32,
+    /// Cores of the gate.
+    pub cores: u32,
 }
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl Net {
     pub fn new(way: Way) -> Net {
+        Net::with_queues(way, 1)
+    }
+
+    /// As [`Net::new`], with so many queues of each interface.
+    pub fn with_queues(way: Way, queues: u32) -> Net {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let base = format!("fb{}-{count}", std::process::id());
         let folder = std::env::temp_dir().join(&base);
         std::fs::create_dir_all(&folder).unwrap();
         let names = ["l", "r", "g"].map(|side| format!("{base}{side}"));
-        let net = Net { way, names, folder, buffers: 16_384 };
+        let net = Net { way, names, folder, buffers: 16_384, cores: 1 };
+        let queues = queues.to_string();
+        let queues = ["numtxqueues", &queues, "numrxqueues", &queues];
         for name in &net.names {
             ip(&["netns", "add", name]);
             ip(&["-n", name, "link", "set", "dev", "lo", "up"]);
@@ -97,9 +106,9 @@ impl Net {
                     near
                 }
                 Way::Packet | Way::Xdp => {
-                    let peer = ["peer", "name", near, "netns", gate];
-                    ip(&[&["link", "add", "host", "netns", host, "type", "veth"], &peer[..]]
-                        .concat());
+                    let end = ["link", "add", "host", "netns", host];
+                    let peer = ["type", "veth", "peer", "name", near, "netns", gate];
+                    ip(&[&end[..], &queues, &peer, &queues].concat());
                     // Super-packets would not fit the gate; checksums are left to it.
                     let features = ["tso", "off", "gso", "off"];
                     run(
@@ -224,11 +233,12 @@ impl Net {
         };
         let file = self.file("gate.toml");
         let text = format!(
-            "socket = {:?}\n{more}\n[io]\nbackend = \"{backend}\"\nbuffers = {}\n\
+            "socket = {:?}\n{more}\n[io]\nbackend = \"{backend}\"\nbuffers = {}\ncores = {}\n\
              inside = {{ name = \"in\", netns = \"{inside}\" }}\n\
              outside = {{ name = \"out\", netns = \"{outside}\" }}\n",
             self.file("socket"),
             self.buffers,
+            self.cores,
         );
         std::fs::write(&file, text).unwrap();
         file

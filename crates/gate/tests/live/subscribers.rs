@@ -203,6 +203,124 @@ fn plans_and_sites_hold_between_interfaces() {
     }
 }
 
+/// Sends `packets` frames to `circuit(thread, n)` from each of two threads on processors of their own,
+/// so that the interface takes them for different queues.
+fn send_twice(
+    net: &Net,
+    packets: u64,
+    per_second: f64,
+    count: usize,
+    circuit: impl Fn(u64, u64) -> u64 + Sync,
+) {
+    let circuit = &circuit;
+    std::thread::scope(|scope| {
+        for processor in 0..2 {
+            scope.spawn(move || {
+                let mut set = rustix::thread::CpuSet::new();
+                set.set(processor);
+                // On a machine with one processor, one queue gets all.
+                let _ = rustix::thread::sched_setaffinity(None, &set);
+                send(net, 0..packets, per_second, count, |number| {
+                    circuit(processor as u64, number)
+                });
+            });
+        }
+    });
+}
+
+/// The circuit of a thread's frame.
+type Chosen<'a> = &'a (dyn Fn(u64, u64) -> u64 + Sync);
+
+/// All circuits in turns.
+fn any(thread: u64, number: u64) -> u64 {
+    number * 7 + thread
+}
+
+#[test]
+fn cores_divide_the_circuits_and_lose_no_packet() {
+    if !possible() {
+        return;
+    }
+    for (way, queues) in [(Way::Packet, 1), (Way::Packet, 2), (Way::Xdp, 2)] {
+        let mut net = Net::with_queues(way, queues);
+        (net.buffers, net.cores) = (65_536, 2);
+        net.silence();
+        let count = 60;
+        let leaf = "{ kind = \"fq-codel\", limit = \"50p\" }";
+        let before = ends(&net);
+        let mut gate = net.gate(&files(&net, count, 10_000, leaf, |_| 2_000), &[]);
+        let packets = 6_000;
+        std::thread::scope(|scope| {
+            let sender = scope.spawn(|| send_twice(&net, packets, 5_000.0, count, any));
+            for turn in 0..5 {
+                // The last one has other circuits, some of which change their core.
+                net.configure(&files(&net, count + turn / 4, 10_000, leaf, |_| 3_000));
+                ask(gate.socket(), "reload").unwrap();
+            }
+            sender.join().unwrap();
+        });
+        let status = checked(&net, &gate, before);
+        let received = status["reverse"]["received"]["packets"].as_u64().unwrap();
+        assert_eq!(received, 2 * packets, "{way:?}: {status}");
+        assert_eq!(status["reloads"], 5);
+        // Each circuit gets a thirtieth of 12 000 packets and loses some. On both cores they pass.
+        let (bytes, _) = sent(&gate);
+        assert!(
+            bytes[..count].iter().all(|bytes| *bytes > 20.0 * LEN as f64),
+            "{way:?}: {bytes:?}"
+        );
+        let next = std::process::Command::new(crate::net::GATE)
+            .args(["run", "--take-over"])
+            .arg(net.file("gate.toml"))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&next.stderr);
+        assert!(said.contains("io.cores: must be 1 for a gate that"), "{said}");
+        assert!(gate.stop().contains("running"), "{way:?}");
+    }
+}
+
+#[test]
+#[ignore = "measures, for docs/cores.md"]
+fn what_cores_take_between_interfaces() {
+    let count = circuits(10_000);
+    // Sites are put onto two cores in turns. Frames arrive on their circuit's core, or on any.
+    let own = |thread: u64, number: u64| {
+        let site = number * 7 % (count / EACH) as u64 / 2 * 2 + thread;
+        site * EACH as u64 + number % EACH as u64
+    };
+    let (own, any): (Chosen, Chosen) = (&own, &any);
+    for way in [Way::Packet, Way::Xdp] {
+        for (cores, name, circuit) in [(1, "any", any), (2, "own", own), (2, "any", any)] {
+            for per_second in [150e3, 200e3, 250e3] {
+                let mut net = Net::with_queues(way, cores);
+                (net.buffers, net.cores) = (65_536, cores);
+                net.silence();
+                let before = ends(&net);
+                let leaf = "{ kind = \"cake\" }";
+                let mut gate = net.gate(&files(&net, count, 1_000_000, leaf, |_| 100_000), &[]);
+                // Frames that come while the gate waits for a processor would be lost.
+                let pid = gate.pid().to_string();
+                crate::net::run("chrt", &["-a", "-r", "-p", "2", &pid]);
+                let used = processor(&gate);
+                send_twice(&net, per_second as u64 * 2, per_second, count, circuit);
+                let status = gate.settled();
+                let after = ends(&net);
+                let (sent, out) = (after[1][1] - before[1][1], after[0][0] - before[0][0]);
+                println!(
+                    "{way:?}, {cores} cores, frames on {name}: {:.1} % of {:.1} million packets/s; \
+                     {:.2} us of a processor for each; {}",
+                    out as f64 / sent as f64 * 100.0,
+                    2.0 * per_second / 1e6,
+                    (processor(&gate) - used) / out as f64 * 1e6,
+                    status["outside"],
+                );
+                gate.stop();
+            }
+        }
+    }
+}
+
 #[test]
 #[ignore = "measures for minutes"]
 fn ten_thousand_circuits() {

@@ -16,6 +16,8 @@ pub struct Leaves {
     queues: Vec<Other>,
     /// Packets and bytes in these disciplines.
     held: Backlog,
+    /// The last discipline that broke the contract when it was called.
+    broken: Option<u32>,
 }
 
 /// A leaf.
@@ -62,7 +64,7 @@ impl Leaves {
                 }
             },
         });
-        Leaves { leaves: leaves.collect(), bank, queues, held: Backlog::default() }
+        Leaves { leaves: leaves.collect(), bank, queues, held: Backlog::default(), broken: None }
     }
 
     /// Number of leaves.
@@ -121,6 +123,9 @@ impl Leaves {
                 let queue = &mut self.queues[*number as usize].queue;
                 let verdict = queue.enqueue(packet, cx);
                 recount(&mut self.held, held, queue.backlog());
+                if queue.fault().is_some() {
+                    self.broken = Some(*number);
+                }
                 verdict
             }
         }
@@ -135,6 +140,9 @@ impl Leaves {
                 let queue = &mut self.queues[*number as usize].queue;
                 let packet = queue.dequeue(cx);
                 recount(&mut self.held, held, queue.backlog());
+                if queue.fault().is_some() {
+                    self.broken = Some(*number);
+                }
                 packet
             }
         }
@@ -189,9 +197,10 @@ impl Leaves {
         }
     }
 
-    /// The contract that one of the disciplines broke, if it was caught.
+    /// The contract that one of the disciplines broke, if it was caught. The caller asks often, and
+    /// there may be thousands of them.
     pub fn fault(&self) -> Option<String> {
-        self.queues.iter().find_map(|other| other.queue.fault())
+        self.queues[self.broken? as usize].queue.fault()
     }
 }
 

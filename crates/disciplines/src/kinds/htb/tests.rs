@@ -210,3 +210,61 @@ fn two_kinds_of_one_name_are_refused() {
         Disciplines::builtin().build(&json!({ "kind": "nothing" }), &SETTING).err().unwrap();
     assert!(error.message.contains(names), "{error}");
 }
+
+/// A discipline that breaks its contract with the first packet.
+struct Broken(forebay_core::Bank);
+
+impl forebay_core::Discipline for Broken {
+    fn enqueue(
+        &mut self,
+        packet: forebay_core::Packet,
+        _: &mut forebay_core::Context,
+    ) -> forebay_core::Verdict {
+        self.0.push(0, packet);
+        forebay_core::Verdict::Queued
+    }
+    fn dequeue(&mut self, _: &mut forebay_core::Context) -> Option<forebay_core::Packet> {
+        self.0.pop(0)
+    }
+    fn wake(&self, _: Time) -> Wake {
+        if self.0.total().packets == 0 { Wake::Idle } else { Wake::Ready }
+    }
+    fn backlog(&self) -> forebay_core::Backlog {
+        self.0.total()
+    }
+    fn fault(&self) -> Option<String> {
+        (self.0.total().packets > 0).then(|| "broken".to_owned())
+    }
+}
+
+impl Named for Broken {
+    type Family = dyn forebay_core::Discipline;
+    const NAME: &'static str = "broken";
+    const SUMMARY: &'static str = "breaks its contract";
+    const SOURCE: &'static str = "this test";
+    type Params = forebay_core::NoParams;
+
+    fn build(
+        _: &forebay_core::NoParams,
+        _: &forebay_core::Setting,
+    ) -> Result<Box<dyn forebay_core::Discipline>, forebay_core::ConfigError> {
+        Ok(Box::new(Broken(forebay_core::Bank::new(1))))
+    }
+}
+
+#[test]
+fn the_fault_of_a_leaf_is_told() {
+    let block = json!({ "kind": "htb", "classes": [
+        { "rate": "1Mbit" }, { "rate": "1Mbit", "queue": { "kind": "broken" } },
+    ] });
+    let mut rig = htb(json!([{ "rate": "1Mbit" }, { "rate": "1Mbit" }]));
+    rig.discipline = Disciplines::builtin()
+        .with::<Broken>()
+        .build(&block, &SETTING)
+        .unwrap_or_else(|e| panic!("{e}"));
+    rig.offer(Time::ZERO, |packet| packet.class = 0);
+    assert_eq!(rig.discipline.fault(), None);
+    rig.offer(Time::ZERO, |packet| packet.class = 1);
+    assert_eq!(rig.discipline.fault().as_deref(), Some("broken"));
+    assert!(rig.take(Time::ZERO).is_some() && rig.take(Time::ZERO).is_some());
+}

@@ -2,8 +2,8 @@
 //! the kernel, and sent from it.
 //!
 //! It uses copy mode, which every driver supports. The program runs in the driver if it can
-//! (native), and in the kernel otherwise (generic). It sees the frames of one receive queue: an
-//! interface with more must be set to one.
+//! (native), and in the kernel otherwise (generic). A core sees the frames of one receive queue, so
+//! interfaces have as many as the gate has cores.
 #![expect(unsafe_code, reason = "rings shared with the kernel, and bpf")]
 
 mod program;
@@ -55,29 +55,47 @@ struct Port {
 
 impl XdpSockets {
     /// Opens the interfaces of `io`, with the indices `known`, for frames of up to `longest` bytes,
-    /// in the buffers of `pool`.
-    pub fn open(
+    /// once for each of `pools`, in its buffers.
+    pub fn open_all(
         io: &config::Io,
         known: Indices,
         longest: usize,
-        pool: &mut Pool,
-    ) -> io::Result<Self> {
-        if pool.size() > LARGEST {
+        pools: &mut [Pool],
+    ) -> io::Result<Vec<Self>> {
+        if pools.iter().any(|pool| pool.size() > LARGEST) {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "link.mtu: AF_XDP has room for packets of up to 3800 B; lower it, or use the \
                  packet backend",
             ));
         }
-        let mut open = |interface: &Interface, known, first: Option<&Port>| {
-            let found = || system::find(interface.name(), known);
-            within(interface.netns(), || Port::open(found()?, longest, pool, first))
-                .map_err(|error| because(format!("interface {}", interface.name()), error))
-        };
-        let inside = open(&io.inside, known[0], None)?;
-        let outside = open(&io.outside, known[1], Some(&inside))?;
-        Ok(XdpSockets { sides: [inside, outside] })
+        let cores = pools.len() as u32;
+        let mut all: Vec<Self> = Vec::new();
+        for (core, pool) in (0..cores).zip(pools) {
+            let mut open = |side: Side, interface: &Interface, other: Option<&Port>| {
+                let program =
+                    all.first().and_then(|first| first.sides[side as usize].program.as_ref());
+                let queue = Queue { core, cores, program };
+                let found = || system::find(interface.name(), known[side as usize]);
+                within(interface.netns(), || Port::open(found()?, longest, pool, other, &queue))
+                    .map_err(|error| because(format!("interface {}", interface.name()), error))
+            };
+            let inside = open(Side::Inside, &io.inside, None)?;
+            let outside = open(Side::Outside, &io.outside, Some(&inside))?;
+            all.push(XdpSockets { sides: [inside, outside] });
+        }
+        Ok(all)
     }
+}
+
+/// A receive queue of an interface.
+struct Queue<'a> {
+    /// Its number, which is that of its core.
+    core: u32,
+    /// Number of cores.
+    cores: u32,
+    /// The program of the interface, if another core has attached it.
+    program: Option<&'a Program>,
 }
 
 /// The error of a hand-over.
@@ -114,19 +132,23 @@ fn once_free(bind: impl Fn() -> rustix::io::Result<()>) -> rustix::io::Result<()
 }
 
 impl Port {
-    /// Opens the interface with this index and name. `first` is the other side's port, if it is
-    /// open.
+    /// Opens a `queue` of the interface with this index and name. `first` is the other side's port,
+    /// if it is open.
     fn open(
         (interface, name): (u32, String),
         longest: usize,
         pool: &mut Pool,
         first: Option<&Port>,
+        &Queue { core, cores, program }: &Queue,
     ) -> io::Result<Self> {
         let queues = system::receive_queues(&name);
-        if queues > 1 {
+        if queues != cores {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("it has {queues} receive queues; run `ethtool -L {name} combined 1`"),
+                format!(
+                    "it has {queues} receive queues, and io.cores is {cores}; run `ethtool -L \
+                     {name} combined {cores}`"
+                ),
             ));
         }
         let socket = system::socket(libc::AF_XDP, libc::SOCK_RAW, 0)?;
@@ -166,17 +188,22 @@ impl Port {
         match first {
             None => {
                 let flags = SocketAddrXdpFlags::XDP_COPY | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
-                let address = SocketAddrXdp::new(flags, interface, 0);
+                let address = SocketAddrXdp::new(flags, interface, core);
                 once_free(|| bind(&port.socket, &address))?;
             }
             Some(first) => {
-                let addr = SocketAddrXdp::new(SocketAddrXdpFlags::XDP_SHARED_UMEM, interface, 0);
+                let addr = SocketAddrXdp::new(SocketAddrXdpFlags::XDP_SHARED_UMEM, interface, core);
                 let shared_umem_fd = first.socket.as_fd();
                 let address = SocketAddrXdpWithSharedUmem { addr, shared_umem_fd };
                 once_free(|| bind(&port.socket, &address))?;
             }
         }
-        let program = Program::attach(interface, port.socket.as_fd())?;
+        if let Some(program) = program {
+            program.enter(core, port.socket.as_fd())?;
+            return Ok(port);
+        }
+        let program = Program::attach(interface, cores)?;
+        program.enter(core, port.socket.as_fd())?;
         if !program.native {
             crate::text::say(format_args!(
                 "{}: generic XDP, slower than native; its driver has none",

@@ -40,30 +40,25 @@ fn new(command: libc::c_long, attributes: &[u32]) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A program on an interface that passes the frames of queue 0 to a socket. It is removed with the
+/// A program on an interface that passes the frames of each queue to its socket. It is removed with the
 /// value, and with the process, however that ends.
 pub struct Program {
     _link: OwnedFd,
-    _map: OwnedFd,
+    map: OwnedFd,
     /// Whether the driver runs it. Otherwise the kernel does, later and more slowly.
     pub native: bool,
 }
 
 impl Program {
-    /// Attaches it to the interface with the index `interface`, for `socket`.
+    /// Attaches it to the interface with the index `interface`, for so many queues.
     ///
     /// # Errors
     /// The kernel refuses.
-    pub fn attach(interface: u32, socket: BorrowedFd) -> io::Result<Self> {
-        // Keys and values of four bytes, one entry.
-        let map = new(MAP_CREATE, &[MAP_TYPE_XSKMAP, 4, 4, 1])
+    pub fn attach(interface: u32, queues: u32) -> io::Result<Self> {
+        // Keys and values of four bytes.
+        let map = new(MAP_CREATE, &[MAP_TYPE_XSKMAP, 4, 4, queues])
             .map_err(|error| because("a map of sockets", error))?;
-        let (key, value) = (0_u32, socket.as_raw_fd());
-        let [key_low, key_high] = address(&raw const key);
-        let [value_low, value_high] = address(&raw const value);
         let map_fd = map.as_raw_fd() as u32;
-        bpf(MAP_UPDATE_ELEM, &[map_fd, 0, key_low, key_high, value_low, value_high])
-            .map_err(|error| because("entering the socket into its map", error))?;
         let program = load(map_fd).map_err(|error| because("loading the program", error))?;
         let program_fd = program.as_raw_fd() as u32;
         let attach = |mode| new(LINK_CREATE, &[program_fd, interface, ATTACH_XDP, mode]);
@@ -71,7 +66,21 @@ impl Program {
             Ok(link) => (link, true),
             Err(_) => (attach(MODE_GENERIC).map_err(in_use)?, false),
         };
-        Ok(Program { _link: link, _map: map, native })
+        Ok(Program { _link: link, map, native })
+    }
+
+    /// Passes the frames of `queue` to `socket` from now on.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn enter(&self, queue: u32, socket: BorrowedFd) -> io::Result<()> {
+        let value = socket.as_raw_fd();
+        let [key_low, key_high] = address(&raw const queue);
+        let [value_low, value_high] = address(&raw const value);
+        let map = self.map.as_raw_fd() as u32;
+        bpf(MAP_UPDATE_ELEM, &[map, 0, key_low, key_high, value_low, value_high])
+            .map_err(|error| because("entering the socket into its map", error))
+            .map(drop)
     }
 }
 

@@ -7,6 +7,8 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::disallowed_methods, reason = "a longer run is asked for by the environment")]
 
+mod cores;
+
 use etherparse::{PacketBuilder, TcpHeader, TcpOptionElement};
 use forebay_core::{Duration, Time};
 use forebay_gate::accounts::Circuits;
@@ -96,6 +98,9 @@ struct Network {
     /// Mbit/s of a site.
     site: u64,
     leaf: &'static str,
+    /// Rate of the link.
+    link: &'static str,
+    cores: usize,
 }
 
 impl Network {
@@ -103,7 +108,7 @@ impl Network {
         let folder =
             std::env::temp_dir().join(format!("forebay-isp-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        Network { folder, circuits, each, site, leaf }
+        Network { folder, circuits, each, site, leaf, link: "100Gbit", cores: 1 }
     }
 
     /// The configuration, with plans of `plan(circuit)` Mbit/s down.
@@ -132,11 +137,12 @@ impl Network {
         }
         std::fs::write(self.folder.join("devices.csv"), devices).unwrap();
         let text = format!(
-            "[link]\nrate = \"100Gbit\"\n[link.reverse]\nrate = \"100Gbit\"\n\
+            "[link]\nrate = \"{0}\"\n[link.reverse]\nrate = \"{0}\"\n\
              [subscribers]\nnetwork = \"network.json\"\ndevices = \"devices.csv\"\n\
-             others = \"1Mbit\"\nqueue = {}\n\
-             [io]\ninside = \"a\"\noutside = \"b\"\nbuffers = {BUFFERS}\n",
-            self.leaf
+             others = \"1Mbit\"\nqueue = {1}\n\
+             [io]\nbackend = \"packet\"\ninside = \"a\"\noutside = \"b\"\nbuffers = {BUFFERS}\n\
+             cores = {2}\n",
+            self.link, self.leaf, self.cores
         );
         Config::parse_in(&self.folder, &text, &Parts::builtin()).unwrap()
     }
