@@ -3,7 +3,7 @@
 use crate::accounts::Circuits;
 use crate::clock::Clock;
 use crate::config::{At, Config};
-use crate::cores::{Loop, Mail, Rates};
+use crate::cores::{Mail, Rates};
 use crate::direction::{Account, Direction, MOST_LAG};
 use crate::fresh::{Fresh, Used};
 use crate::io::{BATCH, Io, Pool, Side};
@@ -26,9 +26,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-pub use crate::cores::Handle;
-
+mod handle;
 mod report;
+
+use handle::Loop;
+pub use handle::{Handle, run};
 
 /// A departure that is closer than this is not worth sleeping for: waking up takes about as long.
 const NAP: u64 = 3_000;

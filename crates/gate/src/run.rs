@@ -3,8 +3,7 @@
 
 use crate::config::{Backend, Config};
 use crate::control::{self, Signals};
-use crate::cores;
-use crate::gate::{End, Gate};
+use crate::gate::{self, End, Gate};
 use crate::guardian::Guardian;
 use crate::handover::{self, Lent};
 use crate::host::Host;
@@ -158,7 +157,7 @@ impl Run {
         if let Some(manager) = &manager {
             manager.ready();
         }
-        let (last, end) = cores::run(&mut gates, &handle, |gate| host.run(gate));
+        let (last, end) = gate::run(&mut gates, &handle, |gate| host.run(gate));
         let recorded = gates[0].finish();
         // After a hand-over the service goes on. The socket stays: the next gate replaces it, or has it.
         if let (Some(manager), Ok(End::Stopped) | Err(_)) = (&manager, &end) {
