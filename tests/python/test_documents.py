@@ -283,6 +283,14 @@ def test_commands_in_sentences_exist(page: str) -> None:
                 assert word.partition("=")[0] in known, span
 
 
+def test_the_control_of_endpoints_is_the_one_that_is_tested() -> None:
+    text = (DOCS / "endpoints.md").read_text("utf-8")
+    section = text.partition("## From an idea")[2].partition("\n## ")[0]
+    source = (ROOT / "crates" / "quic" / "tests" / "own_control.rs").read_text("utf-8")
+    found = [block.code for block in blocks(section) if block.language == "rust"]
+    assert len(found) == 2 and all(each in source for each in found)
+
+
 @pytest.mark.parametrize("page", [str(path.relative_to(ROOT)) for path in ALL])
 def test_links_and_pictures_of_a_page_are_there(page: str) -> None:
     text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text("utf-8"), flags=re.S | re.M)

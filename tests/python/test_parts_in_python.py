@@ -186,3 +186,129 @@ def test_a_call_that_does_not_return_is_ended() -> None:
     here = here.with_("tcp.congestion", "loops").with_("dumbbell.loss", 0.01)
     with pytest.raises(forebay.ScenarioError, match="in on_congestion: it did not return"):
         forebay.run(here)
+
+
+class Pipe(forebay.Endpoint):
+    """Datagrams at a rate that are acknowledged, and sent again when they are not."""
+
+    every: forebay.Time = "2ms"
+    """Time between two."""
+    patience: forebay.Time = "200ms"
+    """Time until one that is not acknowledged is sent again."""
+
+    def setup(self) -> None:
+        self.next = 0
+        self.number = 0
+        self.due: dict[int, int] = {}
+        self.queue: list[bytes] = []
+        self.seen: set[int] = set()
+
+    def begin(self, now: int) -> None:
+        self.next = now + int(self.random() * self.every)
+
+    def handle(self, datagram: bytes, now: int) -> None:
+        number = int.from_bytes(datagram[:8], "big")
+        if self.sends:
+            self.due.pop(number, None)
+        else:
+            assert len(datagram) == 1000 and now > 0
+            self.seen.add(number)
+            self.queue.append(datagram[:8])
+
+    def transmit(self, now: int) -> bytes | None:
+        if not self.sends:
+            return self.queue.pop() if self.queue else None
+        late = next((number for number, due in self.due.items() if due <= now), None)
+        if late is None:
+            if self.next > now:
+                return None
+            self.next += int(self.every)
+            late = self.number
+            self.number += 1
+        self.due[late] = now + int(self.patience)
+        return late.to_bytes(8, "big") + bytes(992)
+
+    def timeout(self) -> int | None:
+        return min([self.next, *self.due.values()]) if self.sends else None
+
+    def on_timeout(self, now: int) -> None:
+        assert self.sends and now >= min([self.next, *self.due.values()])
+
+    def delivered(self) -> int:
+        return 1000 * len(self.seen)
+
+
+def test_an_endpoint_in_python_sends_until_all_has_arrived() -> None:
+    here = scenario(traffic=[{"kind": "pipe"}]).with_classes(Pipe)
+    here = here.with_("dumbbell.rate", "20Mbit").with_("dumbbell.loss", 0.05)
+    one, two, other = (forebay.run(here.with_("seed", seed)) for seed in (1, 1, 2))
+    assert one.fingerprint == two.fingerprint != other.fingerprint
+    found = one.summary["classes"]["pipe"]
+    # 1000 bytes each 2 ms; what is lost comes 200 ms later, once.
+    assert found["goodput_bps"] == pytest.approx(4e6, rel=0.01)
+    with process._here:
+        assert forebay.run(here.with_("seed", 1)).fingerprint == one.fingerprint
+    # Beside TCP, with another parameter.
+    both = here.with_("traffic", [{"kind": "pipe", "every": "4ms"}, {"kind": "bulk"}])
+    both = both.with_("dumbbell.loss", 0.0)
+    classes = forebay.run(both).summary["classes"]
+    assert classes["pipe"]["goodput_bps"] < 2.1e6 < classes["bulk"]["goodput_bps"]
+
+
+class Mute(forebay.Endpoint):
+    """Has no end of what it sends."""
+
+    def transmit(self, _now: int) -> bytes | None:
+        return b"again" if self.sends else None
+
+    def handle(self, datagram: bytes, now: int) -> None:
+        """Take anything."""
+
+
+class Wrong(Mute):
+    """Sends what is no datagram."""
+
+    def transmit(self, _now: int) -> Any:
+        return b"" if self.sends else None
+
+
+class Past(Mute):
+    """Wants to be called for ever at an instant that is over."""
+
+    def transmit(self, _now: int) -> bytes | None:
+        return None
+
+    def timeout(self) -> int:
+        return 0
+
+
+class Breaks(Mute):
+    """Fails when something arrives."""
+
+    def setup(self) -> None:
+        self.left = self.sends
+
+    def transmit(self, _now: int) -> bytes | None:
+        self.left -= 1
+        return b"first" if self.left == 0 else None
+
+    def handle(self, datagram: bytes, _now: int) -> None:
+        message = datagram.decode()
+        raise ValueError(message)
+
+
+@pytest.mark.parametrize(
+    ("owner", "said"),
+    [
+        (Mute, "the sending endpoint of flow 0 at .* does not wait for time to pass"),
+        (Past, "endpoint of flow 0 at .* does not wait for time to pass"),
+        (Wrong, r'endpoint "wrong": .*py:\d+, in transmit: it returned b.*; it must return bytes'),
+        (Breaks, r'endpoint "breaks": .*py:\d+, in handle: ValueError: first'),
+    ],
+)
+def test_an_endpoint_that_does_what_it_may_not_is_named(owner: type[Any], said: str) -> None:
+    name = owner.__name__.lower()
+    here = scenario(traffic=[{"kind": name}]).with_classes(owner)
+    with pytest.raises(forebay.ScenarioError) as caught:
+        forebay.run(here)
+    assert re.search(said, str(caught.value)), caught.value

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 
 named_enum! {
-    /// A function of a plug-in: of a queue, a congestion control or a source.
+    /// A function of a plug-in: of a queue, a congestion control, a source or an endpoint.
     #[derive(Debug, Clone, Copy)]
     #[expect(missing_docs, reason = "their names are what they are called")]
     pub enum Function {
@@ -33,6 +33,12 @@ named_enum! {
         OnRestart = "on_restart",
         PacingRate = "pacing_rate",
         Next = "next",
+        Begin = "begin",
+        Handle = "handle",
+        Transmit = "transmit",
+        Timeout = "timeout",
+        OnTimeout = "on_timeout",
+        Delivered = "delivered",
         Load = "loading",
     }
 }

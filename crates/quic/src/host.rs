@@ -3,17 +3,19 @@
 use crate::application::{Receiver, Sender, Sending};
 use crate::clock;
 use crate::control::Controls;
+use crate::log::{self, Failure};
 use crate::plain::Plain;
 use bytes::BytesMut;
 use forebay_core::{Ecn, Rng, Time};
 use forebay_sim::traffic::{Account, Completed, Endpoint};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent,
-    EcnCodepoint, EndpointConfig, Event, NoneTokenStore, ServerConfig, TimeSource, TransportConfig,
-    ValidationTokenConfig,
+    EcnCodepoint, EndpointConfig, Event, NoneTokenStore, QlogStream, ServerConfig, Side,
+    TimeSource, TransportConfig, ValidationTokenConfig,
 };
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -28,13 +30,43 @@ pub struct HostParams {
     pub window: Option<u32>,
     /// The longest UDP payload that path MTU discovery tries, in bytes, 1200 or more.
     pub longest: u16,
+    /// Folder of qlog files, one for each end of a connection. None: there are none.
+    pub qlog: Option<PathBuf>,
+}
+
+impl HostParams {
+    /// One stream without end, with this congestion control.
+    pub fn bulk(controls: Controls) -> Self {
+        let sending = Sending { streams: 1, bytes: None, datagrams: None };
+        HostParams { sending, controls, window: None, longest: LONGEST, qlog: None }
+    }
+
+    fn transport(&self, log: Option<QlogStream>) -> Arc<TransportConfig> {
+        let mut transport = TransportConfig::default();
+        transport.congestion_controller_factory(Arc::new(Factory(Arc::clone(&self.controls))));
+        transport.max_concurrent_uni_streams(self.sending.streams.saturating_mul(2).into());
+        // A flow that waits is still one: nobody gives up.
+        transport.max_idle_timeout(None);
+        if let Some(window) = self.window {
+            transport.stream_receive_window(window.into());
+            transport.receive_window(window.into());
+            transport.send_window(window.into());
+        }
+        let mut discovery = quinn_proto::MtuDiscoveryConfig::default();
+        discovery.upper_bound(self.longest);
+        transport.mtu_discovery_config(Some(discovery));
+        transport.qlog_stream(log);
+        Arc::new(transport)
+    }
 }
 
 /// A sender and a receiver; random numbers come from `rng`.
 pub fn pair(params: &HostParams, mut rng: Rng) -> [Box<dyn Endpoint>; 2] {
     let own = |rng: &mut Rng, name| Rng::named(rng.next_u64(), name);
-    let sender = Host::new(params, Role::Sender(Sender::new(params.sending)), own(&mut rng, "a"));
-    let receiver = Host::new(params, Role::Receiver(Receiver::default()), own(&mut rng, "b"));
+    let [mut near, far] = ["a", "b"].map(|name| own(&mut rng, name));
+    let first = ConnectionId::new(&near.next_u64().to_be_bytes());
+    let sender = Host::new(params, Role::Sender(Sender::new(params.sending)), first, near);
+    let receiver = Host::new(params, Role::Receiver(Receiver::default()), first, far);
     [Box::new(sender), Box::new(receiver)]
 }
 
@@ -43,13 +75,23 @@ enum Role {
     Receiver(Receiver),
 }
 
+enum Own {
+    Client(ClientConfig),
+    Server(ServerConfig),
+}
+
 /// One end of a QUIC connection.
 pub struct Host {
     endpoint: quinn_proto::Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
     role: Role,
-    /// Only of the host that connects.
-    client: Option<ClientConfig>,
+    params: HostParams,
+    /// First ID of the connection.
+    first: ConnectionId,
+    /// What it begins with.
+    own: Option<Own>,
+    /// What has happened to its log, if it has one.
+    failure: Option<Failure>,
     /// Datagrams of the endpoint itself, without a connection.
     answers: VecDeque<Vec<u8>>,
     /// Room for datagrams that arrive.
@@ -63,6 +105,9 @@ const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 
 
 /// Bytes of the room for datagrams that arrive.
 const ARRIVED: usize = 16_384;
+
+/// The longest UDP payload that quinn tries unless it is told otherwise.
+pub const LONGEST: u16 = 1452;
 
 /// Bytes of connection IDs.
 const ID: usize = 8;
@@ -93,57 +138,70 @@ impl TimeSource for NoDate {
 }
 
 impl Host {
-    fn new(params: &HostParams, role: Role, mut rng: Rng) -> Self {
-        let mut transport = TransportConfig::default();
-        transport.congestion_controller_factory(Arc::new(Factory(Arc::clone(&params.controls))));
-        transport.max_concurrent_uni_streams(params.sending.streams.saturating_mul(2).into());
-        // A flow that waits is still one: nobody gives up.
-        transport.max_idle_timeout(None);
-        if let Some(window) = params.window {
-            transport.stream_receive_window(window.into());
-            transport.receive_window(window.into());
-            transport.send_window(window.into());
-        }
-        let mut discovery = quinn_proto::MtuDiscoveryConfig::default();
-        discovery.upper_bound(params.longest);
-        transport.mtu_discovery_config(Some(discovery));
-        let transport = Arc::new(transport);
-
+    fn new(params: &HostParams, role: Role, first: ConnectionId, mut rng: Rng) -> Self {
         let mut seed = [0; 32];
         seed.chunks_mut(8).for_each(|chunk| chunk.copy_from_slice(&rng.next_u64().to_be_bytes()));
-        let first = ConnectionId::new(&rng.next_u64().to_be_bytes());
         let ids = rng.next_u64();
         let mut config = EndpointConfig::new(Arc::new(Plain));
         config.rng_seed(Some(seed));
         config.cid_generator(move || Box::new(Ids(Rng::named(ids, "ids"))));
-        let (mut server, mut client) = (None, None);
-        match role {
+        let own = match role {
             Role::Sender(_) => {
                 let mut own = ClientConfig::new(Arc::new(Plain));
                 own.initial_dst_cid_provider(Arc::new(move || first));
-                own.transport_config(transport).token_store(Arc::new(NoneTokenStore));
-                client = Some(own);
+                own.token_store(Arc::new(NoneTokenStore));
+                Own::Client(own)
             }
             Role::Receiver(_) => {
                 let mut own = ServerConfig::new(Arc::new(Plain), Arc::new(Plain));
                 let mut tokens = ValidationTokenConfig::default();
                 tokens.sent(0);
-                own.transport_config(transport).validation_token_config(tokens);
-                own.time_source(Arc::new(NoDate));
-                server = Some(Arc::new(own));
+                own.validation_token_config(tokens).time_source(Arc::new(NoDate));
+                Own::Server(own)
             }
-        }
-        let endpoint = quinn_proto::Endpoint::new(Arc::new(config), server, true, None);
+        };
+        let endpoint = quinn_proto::Endpoint::new(Arc::new(config), None, true, None);
         Host {
             endpoint,
             connection: None,
             role,
-            client,
+            params: params.clone(),
+            first,
+            own: Some(own),
+            failure: None,
             answers: VecDeque::new(),
             arrived: BytesMut::new(),
             is_open: false,
             fault: None,
         }
+    }
+
+    /// Connects, or waits for a connection.
+    fn open(&mut self, own: Own, now: Time) -> Result<(), String> {
+        let mut log = None;
+        if let Some(folder) = &self.params.qlog {
+            let side = match own {
+                Own::Client(_) => Side::Client,
+                Own::Server(_) => Side::Server,
+            };
+            let failure = Failure::default();
+            log = log::begin(folder, self.first, side, &failure)?;
+            self.failure = Some(failure);
+        }
+        let transport = self.params.transport(log);
+        match own {
+            Own::Client(mut client) => {
+                client.transport_config(transport);
+                let now = clock::instant(now);
+                let connection = self.endpoint.connect(now, client, PEER, "receiver");
+                self.connection = Some(connection.map_err(|error| error.to_string())?);
+            }
+            Own::Server(mut server) => {
+                server.transport_config(transport);
+                self.endpoint.set_server_config(Some(Arc::new(server)));
+            }
+        }
+        Ok(())
     }
 
     /// Handles what the connection reports, and lets the application act.
@@ -191,10 +249,9 @@ impl quinn_proto::congestion::ControllerFactory for Factory {
 
 impl Endpoint for Host {
     fn begin(&mut self, now: Time) {
-        let Some(client) = self.client.take() else { return };
-        match self.endpoint.connect(clock::instant(now), client, PEER, "receiver") {
-            Ok(connection) => self.connection = Some(connection),
-            Err(error) => self.fault = Some(error.to_string()),
+        let Some(own) = self.own.take() else { return };
+        if let Err(error) = self.open(own, now) {
+            self.fault = Some(error);
         }
     }
 
@@ -294,6 +351,7 @@ impl Endpoint for Host {
     }
 
     fn fault(&self) -> Option<String> {
-        self.fault.clone()
+        let failure = || self.failure.as_ref()?.lock().ok()?.clone();
+        self.fault.clone().or_else(failure)
     }
 }

@@ -15,9 +15,12 @@ mod application;
 mod clock;
 mod control;
 mod host;
+mod log;
 pub mod plain;
 mod source;
 
+pub use application::Sending;
 pub use control::{Controls, control};
 pub use host::{Host, HostParams, pair};
+pub use quinn_proto;
 pub use source::{Quic, QuicParams};

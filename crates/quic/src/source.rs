@@ -2,10 +2,11 @@
 
 use crate::application::{HEAD, Sending};
 use crate::control::control;
-use crate::host::{HostParams, pair};
+use crate::host::{HostParams, LONGEST, pair};
 use forebay_core::config::require;
 use forebay_core::{Bytes, ConfigError, Named, Rate, params};
 use forebay_sim::traffic::{BuildSite, Facts, Generator, JudgedBy};
+use std::path::Path;
 
 /// Data over QUIC, by the protocol of quinn.
 pub struct Quic;
@@ -29,14 +30,19 @@ params! {
         /// unset, quinn's own: 1.25MB on a stream.
         pub window: Option<Bytes> = None,
         /// Longest UDP payload that path MTU discovery tries, 1200B to 65527B. It begins with 1200B.
-        pub longest: Bytes = Bytes(1452),
+        pub longest: Bytes = Bytes(LONGEST as u64),
+        /// Folder for a qlog file of each end of each connection (draft-ietf-quic-qlog, version 0.3),
+        /// called after the connection's first ID. A file that exists is not replaced. A relative
+        /// name starts from the scenario's folder. None if unset.
+        #[schemars(extend("format" = "path"))]
+        pub qlog: Option<String> = None,
     }
 }
 
 /// Most streams at the same time.
 const STREAMS: u32 = 1000;
 
-fn hosts(params: &QuicParams) -> Result<HostParams, ConfigError> {
+fn hosts(params: &QuicParams, base: &Path) -> Result<HostParams, ConfigError> {
     let within = |value: u64, least: u64, most: u64, field: &str| {
         require((least..=most).contains(&value), field, || {
             format!("must be from {least}B to {most}B, got \"{value}B\"")
@@ -71,6 +77,7 @@ fn hosts(params: &QuicParams) -> Result<HostParams, ConfigError> {
         controls: control(&params.congestion)?,
         window: params.window.map(|window| window.0 as u32),
         longest: params.longest.0 as u16,
+        qlog: params.qlog.as_ref().map(|folder| base.join(folder)),
     })
 }
 
@@ -82,8 +89,8 @@ impl Named for Quic {
     const FACTS: Facts = Facts::endpoints(JudgedBy::Goodput);
     type Params = QuicParams;
 
-    fn build(params: &QuicParams, _: &BuildSite) -> Result<Generator, ConfigError> {
-        let hosts = hosts(params)?;
+    fn build(params: &QuicParams, site: &BuildSite) -> Result<Generator, ConfigError> {
+        let hosts = hosts(params, site.base_dir)?;
         Ok(Generator::Endpoints(Box::new(move |rng| pair(&hosts, rng))))
     }
 }

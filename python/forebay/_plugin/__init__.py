@@ -6,13 +6,14 @@ the engine, and `process` runs several at a time.
 
 from forebay._engine import Ack, Congestion, Packet, Queue, Window
 from forebay._plugin.parameters import Packets, Rate, Size, Time
-from forebay._plugin.part import CongestionControl, Discipline, Source
+from forebay._plugin.part import CongestionControl, Discipline, Endpoint, Source
 
 __all__ = [
     "Ack",
     "Congestion",
     "CongestionControl",
     "Discipline",
+    "Endpoint",
     "Packet",
     "Packets",
     "Queue",

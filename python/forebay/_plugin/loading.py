@@ -23,12 +23,17 @@ from typing import Any
 from forebay import _disk
 from forebay._engine import ScenarioError
 from forebay._plugin.parameters import ParameterError, Parameters, hints, hints_of, parameters_of
-from forebay._plugin.part import CongestionControl, Discipline, Part, Source, base_of
+from forebay._plugin.part import CongestionControl, Discipline, Endpoint, Part, Source, base_of
 from forebay._plugins import CLASS
 
-FAMILIES: tuple[type[Part], ...] = (Discipline, CongestionControl, Source)
+FAMILIES: tuple[type[Part], ...] = (Discipline, CongestionControl, Source, Endpoint)
 
-_WORDS = {"discipline": "discipline", "control": "congestion control", "source": "source"}
+_WORDS = {
+    "discipline": "discipline",
+    "control": "congestion control",
+    "source": "source",
+    "endpoint": "endpoint",
+}
 """What messages call families."""
 _PACKAGE = str(Path(__file__).parents[1])
 _loaded: dict[tuple[Path, str], list[Kind]] = {}
@@ -172,7 +177,8 @@ def _classes(path: Path, content: bytes, digest: str) -> list[Kind]:
     own = [each for each in found if each.__module__ == module.__name__]
     if not own:
         raise PluginError(
-            "it defines no part: no subclass of forebay.Discipline, CongestionControl or Source"
+            "it defines no part: no subclass of forebay.Discipline, CongestionControl, Source "
+            "or Endpoint"
         )
     return [kind_of(each) for each in own]
 

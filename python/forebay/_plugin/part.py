@@ -1,4 +1,4 @@
-"""The classes of which users' parts are made: disciplines, congestion controls and sources."""
+"""The classes of users' parts: disciplines, congestion controls, sources and endpoints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Part:
     """A part of a scenario that is a class; its annotated fields are parameters."""
 
     family: ClassVar[str] = ""
-    """What it is: "discipline", "control" or "source"."""
+    """What it is: "discipline", "control", "source" or "endpoint"."""
     required: ClassVar[tuple[str, ...]] = ()
     """Methods that a class of this family must have."""
     name: ClassVar[str] = ""
@@ -169,3 +169,59 @@ class Source(_engine.Stream, Part):
 
         def next(self, after: int, /) -> tuple[int, int] | None:
             """Return the next datagram."""
+
+
+class Endpoint(_engine.Stream, Part):
+    """One end of a flow whose protocol is your own, without I/O: QUIC, TCP or something new.
+
+    A class of this one has `transmit(now)`, which returns the next datagram to send now, bytes, or
+    None; and `handle(datagram, now)`, which gets what arrives. There are two instances for each
+    flow. `self.sends` says whether one is the sending end, at `from`, or the receiving, at `to`.
+    What arrives at the second counts as data. Times are whole nanoseconds.
+
+    - After each call of another method, `transmit` is called until it returns None.
+    - `timeout()` returns when `on_timeout(now)` is to be called, or None. It is asked after each
+      call.
+    - `begin(now)` is called at the flow's start.
+    - `delivered()` returns the bytes that the application has got, if these are fewer than all that
+      arrive.
+    - Random numbers come from `self.random()`, once the flow has begun.
+
+    Every datagram is sent with the 28 bytes of UDP and IPv4, and without ECN. Scenarios name the
+    class as the `kind` of a traffic entry.
+
+    Example:
+        >>> class Echo(forebay.Endpoint):
+        ...     "Keeps a number of datagrams on the way; each is answered."
+        ...
+        ...     window: forebay.Packets = "10p"
+        ...
+        ...     def setup(self):
+        ...         self.waiting = int(self.window) if self.sends else 0
+        ...
+        ...     def handle(self, datagram, now):
+        ...         self.waiting += 1
+        ...
+        ...     def transmit(self, now):
+        ...         if not self.waiting:
+        ...             return None
+        ...         self.waiting -= 1
+        ...         return bytes(1200 if self.sends else 30)
+        >>> echo = scenario.with_classes(Echo).with_("traffic", [{"kind": "echo"}])
+        >>> forebay.run(echo).summary["classes"]["echo"]["goodput_bps"] > 0
+        True
+    """
+
+    family: ClassVar[str] = "endpoint"
+    required: ClassVar[tuple[str, ...]] = ("transmit", "handle")
+
+    sends: int = 1
+    """Whether it is the sending end: 1, or 0."""
+
+    if TYPE_CHECKING:
+
+        def transmit(self, now: int, /) -> bytes | None:
+            """Return the next datagram."""
+
+        def handle(self, datagram: bytes, now: int, /) -> None:
+            """Take a datagram that arrives."""

@@ -1,4 +1,4 @@
-//! Disciplines, congestion controls and sources of traffic that are classes in Python.
+//! Disciplines, congestion controls, sources of traffic and endpoints that are classes in Python.
 //!
 //! The package loads a class, reads its parameters and makes its instances (`forebay._plugin`). Here
 //! an instance becomes a part of the engine. A discipline gets an account like any plug-in. Faults
@@ -8,6 +8,7 @@ mod class;
 mod control;
 mod desk;
 mod discipline;
+mod endpoint;
 mod fault;
 mod port;
 mod source;
@@ -25,9 +26,10 @@ pub use view::{Fifo, View};
 use class::Class;
 use control::Control;
 use discipline::Queue;
+use endpoint::End;
 use forebay::{Calls, Foreign, Function};
 use forebay_core::{Conduct, ConfigError, Discipline, Entry, Family, Recipe, Setting};
-use forebay_sim::traffic::{BuildSite, Generator};
+use forebay_sim::traffic::{BuildSite, Endpoint, Facts, Generator, JudgedBy};
 use forebay_sim::{Nameable, Registry};
 use forebay_tcp::congestion::{CongestionController, Start};
 use pyo3::prelude::*;
@@ -84,6 +86,10 @@ fn joined(
             Nameable::join(registry, Entry::new(words, facts, Controls(class)))
         }
         "source" => Nameable::join(registry, Entry::new(words, Generator::USUAL, Sources(class))),
+        "endpoint" => {
+            let facts = Facts::endpoints(JudgedBy::Goodput);
+            Nameable::join(registry, Entry::new(words, facts, Endpoints(class)))
+        }
         _ => {
             let (keeps_order, shapes) = (is("keeps_order")?, is("shapes")?);
             let facts = Conduct::USUAL.with_order(keeps_order).with_shaping(shapes);
@@ -95,6 +101,7 @@ fn joined(
 struct Disciplines(Arc<Class>, Conduct);
 struct Controls(Arc<Class>);
 struct Sources(Arc<Class>);
+struct Endpoints(Arc<Class>);
 
 impl Recipe<dyn Discipline> for Disciplines {
     fn schema(&self, _: &mut SchemaGenerator) -> Schema {
@@ -149,5 +156,35 @@ impl Recipe<Generator> for Sources {
             let sender = sender.map_err(|error| Class::refused(py, &error))?;
             Ok(Generator::Datagrams(Box::new(sender)))
         })
+    }
+}
+
+impl Recipe<Generator> for Endpoints {
+    fn schema(&self, _: &mut SchemaGenerator) -> Schema {
+        self.0.schema()
+    }
+
+    fn effective(&self, block: &Value, _: &BuildSite<'_>) -> Result<Value, ConfigError> {
+        self.0.effective(block)
+    }
+
+    fn build(&self, block: &Value, _: &BuildSite<'_>) -> Result<Generator, ConfigError> {
+        let params = block.to_string();
+        let [sender, receiver] = [1, 0].map(|sends| {
+            Python::attach(|py| {
+                let made = self.0.make(py, &params, &[("sends", sends)]);
+                let made = made.and_then(|made| {
+                    Ok((made.cast::<Stream>()?.clone().unbind(), End::of(&self.0, &made)?))
+                });
+                made.map_err(|error| Class::refused(py, &error))
+            })
+        });
+        let ends = [sender?, receiver?];
+        Ok(Generator::Endpoints(Box::new(move |mut rng| {
+            ends.map(|(stream, end)| {
+                stream.get().seed(&mut rng);
+                Box::new(end) as Box<dyn Endpoint>
+            })
+        })))
     }
 }

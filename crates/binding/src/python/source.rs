@@ -18,6 +18,14 @@ const LONGEST: u32 = 65_535;
 #[derive(Default)]
 pub struct Stream(Mutex<Option<Rng>>);
 
+impl Stream {
+    /// From now on its random numbers come from `rng`.
+    pub fn seed(&self, rng: &mut Rng) {
+        let own = Rng::named(rng.next_u64(), "plug-in");
+        *self.0.lock().expect("nothing panics while it is held") = Some(own);
+    }
+}
+
 #[pymethods]
 impl Stream {
     #[new]
@@ -83,8 +91,7 @@ impl Datagrams for Sender {
     fn next(&mut self, after: Time, rng: &mut Rng) -> Option<Datagram> {
         if !self.is_seeded {
             self.is_seeded = true;
-            let own = Rng::named(rng.next_u64(), "plug-in");
-            *self.stream.get().0.lock().expect("nothing panics while it is held") = Some(own);
+            self.stream.get().seed(rng);
         }
         // Nothing more is sent once it has failed.
         self.under_way.during(Function::Next, || self.asked(after)).unwrap_or_else(|what| {

@@ -419,7 +419,15 @@ impl Traffic {
         }
         within("flows", table.flows, 1..=10_000_000)?;
         require(table.drop_precedence < 8, "drop_precedence", || "must be 0 to 7".into())?;
-        let source = registry.sources.find(&table.kind)?.clone();
+        let source = registry.sources.find(&table.kind).map_err(|error| match &*table.kind {
+            "quic" => ConfigError::new(
+                "kind",
+                "this engine was built without \"quic\"; build it with the feature of this name \
+                 (docs/endpoints.md)",
+            ),
+            _ => error,
+        })?;
+        let source = source.clone();
         let own = table.ecn.is_some() && source.facts.transport == Transport::Tcp;
         require(!own, "ecn", || {
             "is for datagrams; TCP's packets are ECN-capable with `tcp.ecn`".into()
