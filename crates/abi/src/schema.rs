@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 const LEGIBLE: [&str; 4] = ["number", "integer", "boolean", "string"];
 /// Those of JSON.
 const TYPES: [&str; 7] = ["number", "integer", "boolean", "string", "null", "array", "object"];
-/// Bounds of numbers: what they ask in words, and whether a number keeps them.
-const BOUNDS: [(&str, &str, fn(f64, f64) -> bool); 4] = [
+/// A bound of numbers: its name, what it asks in words, and whether a number keeps it.
+type Bound = (&'static str, &'static str, fn(f64, f64) -> bool);
+const BOUNDS: [Bound; 4] = [
     ("minimum", "at least", |number, bound| number >= bound),
     ("exclusiveMinimum", "greater than", |number, bound| number > bound),
     ("maximum", "at most", |number, bound| number <= bound),

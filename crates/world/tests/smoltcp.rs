@@ -152,8 +152,8 @@ fn transfer(control: CongestionControl, loss: f64) -> Outcome {
         .check_repeats()
 }
 
-/// Payload that arrives is 1460 of 1500 bytes of the link. The least margin of smoltcp 0.12's timeout is
-/// 5 ms, where RFC 6298 asks for a second in all, so part of it arrives twice and counts once.
+/// Payload that arrives is 1460 of 1500 bytes of the link, and part of it arrives twice and counts
+/// once. The cause was not traced; the least margin of smoltcp 0.12's timeout is 5 ms.
 const FULL: std::ops::Range<f64> = 6.5e6..9.74e6;
 
 #[test]
