@@ -21,7 +21,7 @@ from typing import Any
 from forebay import Result, Scenario, lab, run
 
 HERE = Path(__file__).parent
-KEPT = HERE.parent / "docs" / "validation" / "lab-programs.json"
+KEPT = HERE.parent / "docs" / "lab" / "programs.json"
 CERTIFICATE = (
     "openssl req -x509 -newkey rsa:2048 -nodes -keyout k -out c -days 30 -subj /CN=server 2>&1"
 )

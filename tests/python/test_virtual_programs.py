@@ -209,11 +209,13 @@ def test_a_program_that_computes_without_end_is_said(
         (["--virtual", "--run", "client: true", "--set", "tcp.congestion=pcc"], "pcc"),
     ],
 )
-@pytest.mark.usefixtures("guest_gate")
-def test_what_cannot_run_is_one_line(tmp_path: Path, options: list[str], said: str) -> None:
+def test_what_cannot_run_is_one_line(
+    guest_gate: Path, tmp_path: Path, options: list[str], said: str
+) -> None:
     file, out = tmp_path / "scenario.json", tmp_path / "out"
     file.write_text(json.dumps(SCENARIO))
     words = [sys.executable, "-m", "forebay", "lab", str(file), "--out", str(out), *options]
+    words += ["--gate", str(guest_gate)]
     found = subprocess.run(words, capture_output=True, text=True, check=False)
     assert found.returncode == 2, found.stderr
     assert found.stderr.startswith("error: ") and said in found.stderr

@@ -60,10 +60,12 @@ if TYPE_CHECKING:
     "programs",
     multiple=True,
     metavar="'HOST: COMMAND'",
-    help="With --virtual: a Linux program on a host; may be repeated.",
+    help="With --virtual: a program on a host. Repeatable.",
 )
-@path_option("--root", "DIR", "Files of the hosts of programs.", show_default="the machine's")
-@path_option("--pcap", "DIR", "With --virtual: write captures of hosts and links here.")
+@path_option(
+    "--root", "DIR", "Files of the hosts of programs.", show_default="the machine's", hidden=True
+)
+@path_option("--pcap", "DIR", "With --virtual: write captures here.", hidden=True)
 @settings
 @seed
 @path_option(
@@ -99,7 +101,6 @@ def command(
     kernel of its own, which the first use builds (docs/lab.md).
 
     Examples:
-        forebay lab examples/lab.toml --virtual --against-sim -r 3
         forebay lab examples/lab.toml --virtual --disciplines cake,kernel:cake -r 3
         forebay lab examples/lab.toml --virtual --run 'left: ping -c 3 right'
         sudo forebay lab examples/lab.toml

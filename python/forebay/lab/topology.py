@@ -204,6 +204,7 @@ def read(
         links = plan["links"]
         for link in links:
             _check_link(link)
+            link["rate"] = link.pop("queue_rate", link["rate"])
         for number, entry in enumerate(plan["traffic"]):
             _check_traffic(f"traffic[{number}]", entry, links)
             _choose_control(f"traffic[{number}]: tcp", entry, congestion)

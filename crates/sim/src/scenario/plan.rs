@@ -18,8 +18,8 @@ impl Scenario {
     ///   "datagrams") and `access_ns` (delay of the access links at both ends together).
     /// - `seed`.
     ///
-    /// A link that varies or loses packets has its [`Variation`] as plain values, and as its `rate` the
-    /// one that its queue goes by.
+    /// A link that varies or loses packets has its [`Variation`] as plain values in `variation`, and in
+    /// `queue_rate` the rate that its queue goes by.
     ///
     /// Some fields are also given as numbers: `delay_ns`, `mtu_bytes`, and of TCP `min_rto_ms` and
     /// `receive_window_bytes`.
@@ -97,7 +97,7 @@ impl Scenario {
         plan["mtu_bytes"] = link.table.mtu.0.into();
         if !link.is_steady() {
             plan["variation"] = link.variation(self.a_run(), &self.base)?.plain();
-            plan["rate"] = json!(link.setting(&self.base)?.rate);
+            plan["queue_rate"] = json!(link.setting(&self.base)?.rate);
         }
         if let Some(queue) = link.queue(&self.base, &self.registry.disciplines)? {
             plan["queue"] = queue;
