@@ -69,7 +69,8 @@ fn a_configuration_that_is_no_file_changes_nothing() {
     assert_eq!(gate.status()["reloads"], 0);
     replace(&file, |path| std::fs::write(path, &text).unwrap());
     ask(gate.socket(), "reload").unwrap();
-    assert_eq!(gate.status()["reloads"], 1);
+    // The last signal may be served late, and read this file, too.
+    assert!(gate.status()["reloads"].as_u64() >= Some(1));
     replace(&file, fifo);
     gate.signal(Signal::HUP);
     let said = gate.stop();
