@@ -193,7 +193,7 @@ impl Live {
     /// if the link is the last one of their path.
     ///
     /// # Errors
-    /// The recording cannot be read.
+    /// The recording cannot be read, or the course of the link.
     pub fn recording(
         &mut self,
         name: &str,
@@ -210,7 +210,7 @@ impl Live {
             None => kind.to_owned(),
         };
         let ends = self.scenario.points();
-        let variation = self.scenario.variation(name);
+        let variation = self.scenario.variation(name).map_err(io::Error::other)?;
         let mut wire = variation.as_ref().map(|how| how.wire(name, Time::ZERO));
         let mut wire_lost = 0;
         let mut queue = Queue::new(self.scenario.sample(), ends.len(), from);

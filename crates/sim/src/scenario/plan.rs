@@ -79,10 +79,16 @@ impl Scenario {
     }
 
     /// What link `name` does in this run, if it is not steady.
-    pub(crate) fn variation(&self, name: &str) -> Option<Variation> {
-        let link = self.links.iter().find(|link| link.table.name == name)?;
-        let varying = (!link.is_steady()).then(|| link.variation(self.a_run(), &self.base))?;
-        varying.ok()
+    ///
+    /// # Errors
+    /// Its course cannot be read.
+    pub(crate) fn variation(&self, name: &str) -> Result<Option<Variation>, ConfigError> {
+        let link = self.links.iter().find(|link| link.table.name == name);
+        link.map_or(Ok(None), |link| self.varying(link))
+    }
+
+    fn varying(&self, link: &DirectedLink) -> Result<Option<Variation>, ConfigError> {
+        (!link.is_steady()).then(|| link.variation(self.a_run(), &self.base)).transpose()
     }
 
     /// Seed and length.
@@ -95,8 +101,8 @@ impl Scenario {
         let delay = link.table.delay.largest(&self.base, &format!("{}.delay", link.path))?;
         plan["delay_ns"] = delay.as_nanos().into();
         plan["mtu_bytes"] = link.table.mtu.0.into();
-        if !link.is_steady() {
-            plan["variation"] = link.variation(self.a_run(), &self.base)?.plain();
+        if let Some(variation) = self.varying(link)? {
+            plan["variation"] = variation.plain();
             plan["queue_rate"] = json!(link.setting(&self.base)?.rate);
         }
         if let Some(queue) = link.queue(&self.base, &self.registry.disciplines)? {
