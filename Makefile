@@ -363,6 +363,11 @@ site: build $(VENV)/installed-site $(if $(NPM),$(JS)/.package-lock.json)
 # The extension module is built as it is used, optimised; cargo rebuilds only what has changed. The
 # packages that it is used with are installed meanwhile: the end of a build keeps one core busy.
 PROFILE ?= release
+# What --version says: the commit that last changed what is compiled, and + if that has changed since.
+COMPILED := crates Cargo.toml Cargo.lock
+COMMIT = $(shell git log -1 --format=%h --abbrev=12 -- $(COMPILED) 2>/dev/null)
+build engine gate dist: export FOREBAY_COMMIT = $(addsuffix \
+  $(shell git diff --quiet HEAD -- $(COMPILED) 2>/dev/null || echo +),$(COMMIT))
 MATURIN = PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile $(PROFILE) --locked
 build:
 	@$(MAKE) --no-print-directory --jobs=2 PROFILE=$(PROFILE) $(VENV)/installed engine

@@ -10,6 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from forebay import _engine
 from forebay._cli import ORDER, app, tune
 from forebay.tune.search import Tuning
 
@@ -124,6 +125,13 @@ def test_check_gives_a_verdict_and_prints_defaults_on_request(scenario_file: Pat
     assert 'sample = "100ms"' in result.stdout and 'kind = "pie"' in result.stdout
     as_json = run(app, ["check", str(scenario_file), "--json"])
     assert json.loads(as_json.stdout)["sample"] == "100ms"
+
+
+def test_the_version_names_the_commit_of_the_engine() -> None:
+    said = CliRunner().invoke(app, ["--version"])
+    commit = f" ({_engine.commit})" if _engine.commit else ""
+    assert said.output == f"forebay {_engine.version}{commit}\n"
+    assert re.fullmatch(r"([0-9a-f]{12}\+?)?", _engine.commit)
 
 
 def test_kinds_lists_and_explains() -> None:

@@ -529,6 +529,7 @@ pub fn engine(module: &Bound<'_, PyModule>, registry: Registry) -> PyResult<()> 
         modules.set_item(MODULE, module)?;
     }
     module.add("version", env!("CARGO_PKG_VERSION"))?;
+    module.add("commit", option_env!("FOREBAY_COMMIT").unwrap_or_default())?;
     module.add("ScenarioError", py.get_type::<ScenarioError>())?;
     module.add("Cancelled", py.get_type::<Cancelled>())?;
     module.add_class::<Cancel>()?;

@@ -19,13 +19,20 @@ use std::time::Duration;
 /// Exit code for input that cannot be used.
 const BAD_INPUT: u8 = 2;
 
+/// The version, and the commit of the source if `make` built it.
+fn version() -> String {
+    let commit = option_env!("FOREBAY_COMMIT").filter(|commit| !commit.is_empty());
+    let commit = commit.map(|commit| format!(" ({commit})")).unwrap_or_default();
+    format!("{}{commit}", env!("CARGO_PKG_VERSION"))
+}
+
 /// Shape and queue real traffic between two network interfaces.
 ///
 /// The gate forwards packets between two Linux interfaces. It sends them at a rate that you choose,
 /// and queues them with any of forebay's queue disciplines. A configuration file in TOML names the
 /// interfaces, the rate and the discipline.
 #[derive(Parser)]
-#[command(name = "forebay-gate", version, after_help = "Start with: forebay-gate check gate.toml")]
+#[command(name = "forebay-gate", version = version(), after_help = "Start with: forebay-gate check gate.toml")]
 struct Line {
     #[command(subcommand)]
     action: Action,

@@ -62,7 +62,11 @@ class Commands(Group):
     epilog="Start with: forebay compare examples/branch-uplink.toml",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-@click.version_option(_engine.version, message="forebay %(version)s", help="Print the version.")
+@click.version_option(
+    _engine.version + (f" ({_engine.commit})" if _engine.commit else ""),
+    message="forebay %(version)s",
+    help="Print the version, and the commit of the engine's source.",
+)
 @click.option(
     "--plugin",
     metavar="FILE",
