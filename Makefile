@@ -30,6 +30,9 @@
 #   make soak     run the gate at overload for SOAK_SECONDS, an hour by default (Linux, root)
 #   make suites   run the suites, keep their results in docs/suites and write the short pages of docs:
 #                 ten minutes
+#   make papers   run all papers in full and write their pages: two hours of processor time
+#   make results  papers, suites and validate, so that no page is from an older engine than another;
+#                 each continues where it was stopped
 #   make hosted   compare forebay's disciplines inside ns-3 with those outside (Debian: libns3-dev g++)
 #
 #   make validate compare the simulator with theory and with every referee on this machine, and write
@@ -62,7 +65,7 @@ ACTIONLINT := target/tools/bin/actionlint
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help engine web dist test-dist audit licences release demo library install package hosted gate abuse soak miri sanitize test test-fast fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites lint format docs site lock lock-crates clean build dev rust-lint python-lint js-lint workflow-lint rust-test python-test
+.PHONY: help engine web dist test-dist audit licences release demo library install package hosted gate abuse soak miri sanitize test test-fast fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites papers results lint format docs site lock lock-crates clean build dev rust-lint python-lint js-lint workflow-lint rust-test python-test
 .DEFAULT_GOAL := help
 
 # Prints the head of this file.
@@ -327,6 +330,15 @@ SUITES = rfc7928 rfc9743 l4s bbr
 suites: build
 	@for suite in $(SUITES); do $(BIN)/forebay suite $$suite || exit; done
 	@$(BIN)/python tools/results_pages.py keep $(foreach suite,$(SUITES),$(suite)=out/$(suite))
+
+# A claim that differs stops no other paper; the code says that there was one.
+PAPERS = $(subst _,-,$(patsubst papers/%/paper.toml,%,$(wildcard papers/*/paper.toml)))
+papers: build
+	@code=0; for paper in $(PAPERS); do $(BIN)/forebay paper run $$paper --page || code=$$?; \
+	test $$code -lt 2 || exit $$code; done; exit $$code
+
+results:
+	@code=0; for each in papers suites validate; do $(MAKE) --no-print-directory $$each || code=$$?; done; exit $$code
 
 docs: build dev
 	@$(CARGO) run --quiet --locked -p forebay-gate -- schema --without-queues > target/gate.schema.json
