@@ -42,7 +42,8 @@
 #                 ns-2 and ns-3
 #   make virtual-linux   build Linux 6.1 in virtual time, a referee, once (Debian: linux-source-6.1);
 #                        KERNEL=6.12 builds that one (linux-source-6.12)
-#   make bench-peers     compare speed and memory with the referees; needs a quiet machine
+#   make bench-peers     compare speed and memory with the referees; needs a quiet machine.
+#                        HTSIM=FOLDER is a checkout of github.com/Broadcom/csg-htsim
 #
 #   make package  pack the crates that other programs use, and build them from their packages
 #   make dist     make a release's files: wheels, source, Debian packages, a static gate (needs rustup)
@@ -312,7 +313,7 @@ validate-peers: build
 	$(VALIDATION_PAGE) && exit $$code
 
 bench-peers: build
-	$(BIN)/python benches/peers/bench.py
+	$(BIN)/python benches/peers/bench.py $(if $(HTSIM),--htsim $(HTSIM))
 	@$(VALIDATION_PAGE)
 
 virtual-linux:

@@ -1,6 +1,8 @@
 """Speed and memory beside ns-2 and ns-3: writes docs/validation/speed.json.
 
-Usage: python benches/peers/bench.py [--repeats 5] [--output FILE]
+Usage: python benches/peers/bench.py [--repeats 5] [--htsim FOLDER] [--output FILE]
+
+FOLDER is a checkout of github.com/Broadcom/csg-htsim, which is built in place.
 
 Rates are delivered data segments per CPU second, each received once. The simulators take turns, so
 that a slow spell of the machine meets all of them; medians are given. Nothing is measured inside
@@ -46,12 +48,23 @@ def large(flows: int, rate: float, buffer: int, duration: float, *only: str) -> 
     return Case("speed", options, only or SIMULATORS)
 
 
+def plain(flows: int, access: bool) -> Load:
+    """What htsim can do: New Reno without SACK, an acknowledgment for each segment."""
+    case = small(1010.0) if flows == 16 else large(flows, 1e9, 1700, 10.0)
+    options = {**case.options, "tcp": "newreno", "delayed_ack": 0.0, "access": access}
+    rate = "10 Mbit/s, 1010 s" if flows == 16 else "1 Gbit/s, 10 s"
+    hops = "" if access else ", no access links"
+    return Load(f"{flows} New Reno flows, {rate}{hops}", Case("speed", options, BESIDE_HTSIM), 5)
+
+
+BESIDE_HTSIM = ("forebay", "htsim")
 # One bandwidth-delay product of 1 Gbit/s and 20.4 ms there and back: 1700 packets of 1500 bytes.
 LOADS = (
     Load("16 flows, 10 Mbit/s, 110 s", small(110.0), 5),
     Load("16 flows, 10 Mbit/s, 1010 s", small(1010.0), 3),
     Load("1000 flows, 1 Gbit/s, 10 s", large(1000, 1e9, 1700, 10.0), 3),
     # The link grows with the flows, so that each has the share it had above.
+    *(plain(flows, access) for flows in (16, 1000) for access in (True, False)),
     Load("100 000 flows, 100 Gbit/s, 3 s", large(100_000, 100e9, 170_000, 3.0, "forebay"), 3),
 )
 
@@ -60,11 +73,12 @@ def main() -> int:
     """Run every load in turns, write the section of the validation page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="at most so many runs of each")
+    parser.add_argument("--htsim", type=Path, metavar="FOLDER", help="a checkout of csg-htsim")
     parser.add_argument("--output", type=Path, default=Path("docs/validation/speed.json"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        tools = Toolbox(Path(folder))
-        if len(tools.commands) < 2:
+        tools = Toolbox(Path(folder), options.htsim)
+        if not {"ns-2", "ns-3"} <= set(tools.commands):
             print(
                 "error: ns-2 or ns-3 is missing; apt-get install ns2 libns3-dev g++",
                 file=sys.stderr,
@@ -73,7 +87,11 @@ def main() -> int:
         document = {
             "versions": tools.versions,
             "machine": machine(),
-            "loads": [timed(tools, load, options.repeats) for load in LOADS],
+            "loads": [
+                timed(tools, load, options.repeats)
+                for load in LOADS
+                if "htsim" in tools.commands or load.case.simulators != BESIDE_HTSIM
+            ],
         }
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(_written.dump(speed_section(document)), "utf-8")
@@ -87,7 +105,7 @@ def timed(tools: Toolbox, load: Load, repeats: int) -> dict[str, Any]:
         for simulator, done in runs.items():
             if turn > 0 and done[0].cpu is not None and done[0].cpu > SLOW:
                 continue
-            more = {} if simulator == "forebay" else {"monitor": 0}
+            more = {} if simulator in BESIDE_HTSIM else {"monitor": 0}
             done.append(tools.run(simulator, load.case, turn + 1, alone=True, **more))
             print(f"{load.name}: {simulator} {done[-1]}", file=sys.stderr, flush=True)
     return {

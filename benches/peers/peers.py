@@ -1,4 +1,4 @@
-"""One dumbbell in three simulators: forebay, ns-2 and ns-3, each given the same conventions."""
+"""One dumbbell in forebay, ns-2, ns-3 and htsim, each given the same conventions."""
 
 from __future__ import annotations
 
@@ -50,9 +50,12 @@ COMMON: dict[str, Any] = {
     "min_rto": 0.2,
     "initial_rto": 1.0,
     "delayed_ack": 0.0,
+    "access": True,
 }
-OWN = ("background", "own_queue")
-"""Options that forebay alone has."""
+OWN = ("background", "own_queue", "access")
+"""Options of forebay alone, and `access`, which htsim has, too: whether flows have own links."""
+HTSIM = ("flows", "rate", "delay", "buffer", "duration", "spread", "access")
+"""Those of htsim."""
 BACKGROUND = {"name": "background", "kind": "poisson", "size": "1500B"}
 """Traffic that a case may put beside forebay's flows, as `background` bit/s. `own_queue` has fields
 of forebay's queue."""
@@ -101,8 +104,13 @@ class Measured:
 class Toolbox:
     """The programs of the peers that are installed, built in `folder`."""
 
-    def __init__(self, folder: Path) -> None:
-        """Builds the ns-3 program; a peer that is not installed is left out of `commands`."""
+    def __init__(self, folder: Path, htsim: Path | None = None) -> None:
+        """Builds the programs in C++; a peer that is not installed is left out of `commands`.
+
+        Args:
+            folder: where they are built.
+            htsim: a checkout of github.com/Broadcom/csg-htsim.
+        """
         self.commands: dict[str, list[str]] = {}
         self.versions: dict[str, str] = {"forebay": forebay.__version__}
         if ns := shutil.which("ns"):
@@ -116,6 +124,17 @@ class Toolbox:
             subprocess.run(build, check=True)
             self.commands["ns-3"] = [str(program)]
             self.versions["ns-3"] = debian_version("libns3-dev")
+        if htsim is not None:
+            sources, program = htsim / "sim", folder / "htsim"
+            subprocess.run(
+                ["make", "-C", str(sources), "libhtsim.a"], check=True, stdout=sys.stderr
+            )
+            # As its own Makefile compiles.
+            build = ["g++", "-std=c++11", "-O3", "-I", str(sources), str(HERE / "htsim.cc")]
+            build += ["-o", str(program), str(sources / "libhtsim.a")]
+            subprocess.run(build, check=True)
+            self.commands["htsim"] = [str(program)]
+            self.versions["htsim"] = digest(sources / "libhtsim.a")[:12]
 
     def run(
         self, simulator: str, case: Case, seed: int, *, alone: bool = False, **more: Any
@@ -234,16 +253,19 @@ def scenario(settings: Mapping[str, Any], tcp: Mapping[str, Any], seed: int) -> 
     traffic = [bulk | {"start": ["0s", seconds(settings["spread"])]}]
     if rate := settings.get("background"):
         traffic.append(BACKGROUND | {"rate": f"{int(rate)}bit"})
+    rate = {"rate": f"{int(settings['rate'])}bit", "delay": seconds(settings["delay"])}
+    if settings["access"]:
+        network: dict[str, Any] = {"dumbbell": rate | {"queue": queue}}
+    else:
+        ends = {"from": "left", "to": "right"}
+        network = {"link": [rate | ends | {"name": "bottleneck", "queue": queue}]}
+        traffic = [each | ends for each in traffic]
     return {
         "duration": seconds(settings["duration"]),
         "warmup": seconds(settings["warmup"]),
         "seed": seed,
         "tcp": conventions | dict(tcp),
-        "dumbbell": {
-            "rate": f"{int(settings['rate'])}bit",
-            "delay": seconds(settings["delay"]),
-            "queue": queue,
-        },
+        **network,
         "traffic": traffic,
     }
 
@@ -255,6 +277,8 @@ def seconds(value: float) -> str:
 
 def program_options(simulator: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """What a peer's program is told."""
+    if simulator == "htsim":
+        return {name: float(settings[name]) for name in HTSIM}
     options = {name: value for name, value in settings.items() if name not in OWN}
     if simulator == "ns-3" and settings["tcp"] != "cubic":
         # TcpNewReno counts acknowledgments as ns-2 does.

@@ -97,6 +97,8 @@ SPEED = [
     "with its libraries. The peers measure nothing during the run, while forebay keeps all its "
     "statistics. With 1000 hosts a side, most of ns-3's time goes into linear scans over the "
     "interfaces of a router: this is the cost of the scenario, not of its event loop.",
+    "htsim (`HTSIM=FOLDER`, a checkout of github.com/Broadcom/csg-htsim) has a New Reno without "
+    "SACK, an acknowledgment for each segment, and no access links unless a program makes them.",
 ]
 
 
