@@ -65,7 +65,7 @@ class Commands(Group):
 @click.version_option(
     _engine.version + (f" ({_engine.commit})" if _engine.commit else ""),
     message="forebay %(version)s",
-    help="Print the version, and the commit of the engine's source.",
+    help="Print the version.",
 )
 @click.option(
     "--plugin",
