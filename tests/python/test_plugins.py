@@ -29,12 +29,12 @@ FOREBAY = Path(sys.executable).parent / "forebay"
 BLUE = ROOT / "examples" / "plugins" / "blue.c"
 
 
-def compiled(source: Path, to: Path) -> Path:
-    """The shared library of a plug-in in C."""
+def compiled(source: Path, to: Path, *more: str) -> Path:
+    """The shared library of a plug-in in C, with more options of the compiler."""
     include = ROOT / "crates" / "abi" / "include"
     strict = ["-Wall", "-Wextra", "-Werror"]
     options = ["-std=c11", *strict, "-shared", "-fPIC", "-O2", "-I", str(include)]
-    words = ["cc", *options, "-o", str(to), str(source)]
+    words = ["cc", *options, *more, "-o", str(to), str(source)]
     subprocess.run(words, check=True)
     return to
 

@@ -31,14 +31,16 @@ def c_page(tree: Path) -> str:
         "",
         "A plug-in fills in a `ForebayDiscipline` and exports `forebay_plugin`. A program that "
         "uses forebay's disciplines asks `forebay_discipline` for one. "
-        "[Extending forebay](../extending.md#a-plug-in-in-c) shows both.",
+        "[Extending forebay](../extending.md#a-plug-in-in-c) shows both. A transport protocol "
+        "fills in a `ForebayEndpoint` and exports `forebay_endpoint`: "
+        "[endpoints](../endpoints.md#in-c).",
         "",
         "Each minor version only adds: constants, functions, and members at the ends of structs "
         "that have a `struct_size`. So a built plug-in runs in every program, and a built program "
         "with every library, that has the same major version ([what lasts](../stability.md)).",
         "",
-        "**Threads.** Calls on one queue come one at a time, from any thread. Calls on different "
-        "queues may come at once. Each function says what holds for it.",
+        "**Threads.** Calls on one queue, or on one end of a flow, come one at a time, from any "
+        "thread. Calls on different ones may come at once. Each function says what holds for it.",
         "",
         "## Functions",
         "",

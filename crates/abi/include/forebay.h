@@ -446,6 +446,109 @@ typedef struct ForebayDiscipline {
                             struct ForebayContext *cx);
 } ForebayDiscipline;
 
+/**
+ * A kind of endpoint: a protocol without I/O at both ends of a flow, in simulated time. Text and struct
+ * are as those of a discipline. `state` is what `create` returned: one end of one flow. Nothing may be
+ * unwound or jumped across a call.
+ *
+ * After each call of `begin`, `handle`, `on_timeout` and `end`, an end is asked for all datagrams that
+ * it can send now, then for its timeout. It must take time and random numbers from nowhere else, or
+ * equal seeds do not give equal runs.
+ *
+ * Threads: `create` may be called by several threads at once. All other functions are calls on one
+ * end: these come one at a time, and from any thread. Calls on different ends may come at once.
+ */
+typedef struct ForebayEndpoint {
+  /**
+   * `FOREBAY_VERSION`.
+   */
+  uint32_t version;
+  /**
+   * `sizeof(ForebayEndpoint)`; `forebay_has` asks for it.
+   */
+  uint32_t struct_size;
+  /**
+   * The name that a scenario writes as `kind = "..."` of traffic.
+   */
+  const char *name;
+  /**
+   * One line for lists.
+   */
+  const char *summary;
+  /**
+   * Paper, section or RFC that it follows.
+   */
+  const char *source;
+  /**
+   * JSON Schema of the parameters, as that of a discipline without `effective`.
+   */
+  const char *schema;
+  /**
+   * Bytes of headers that every datagram gets on its way: 28 for UDP over IPv4, 0 if `transmit`
+   * writes whole IP packets.
+   */
+  uint32_t headers;
+  /**
+   * For the library's own use.
+   */
+  const void *data;
+  /**
+   * Makes an end: the sending one, at `from`, or the receiving one, at `to`. `params` is an object
+   * as compact JSON. NULL if something is wrong, with a text such as "window: must be greater than
+   * 0" in the `size` bytes at `error`. Any thread, several at once.
+   */
+  void *(*create)(const struct ForebayEndpoint *kind,
+                  const char *params,
+                  bool sends,
+                  char *error,
+                  uintptr_t size);
+  /**
+   * Frees an end. The last call on it, by any thread.
+   */
+  void (*destroy)(void *state);
+  /**
+   * The flow begins; `random` are 64 random bits of its own. Called once. Any thread, one call at a
+   * time on an end. May be NULL.
+   */
+  void (*begin)(void *state, uint64_t now, uint64_t random);
+  /**
+   * The `length` bytes at `datagram`, which the other end wrote, arrive with ECN codepoint `ecn`
+   * (the two bits of the IP header). They stay until it returns. Any thread, one call at a time on
+   * an end.
+   */
+  void (*handle)(void *state, uint64_t now, const uint8_t *datagram, uintptr_t length, uint8_t ecn);
+  /**
+   * Writes the next datagram to the `size` bytes at `datagram` and returns its length. 0: it can
+   * send nothing now. -1: it has failed. `ecn` has codepoint 0, and may be set. Any thread, one call
+   * at a time on an end.
+   */
+  intptr_t (*transmit)(void *state, uint64_t now, uint8_t *datagram, uintptr_t size, uint8_t *ecn);
+  /**
+   * When to call `on_timeout` unless the end is called for something else before, in ns: `now` or
+   * before, at once; `FOREBAY_IDLE`, never. Any thread, one call at a time on an end. May be NULL.
+   */
+  uint64_t (*timeout)(const void *state, uint64_t now);
+  /**
+   * The timeout has passed. Any thread, one call at a time on an end. May be NULL if `timeout` is.
+   */
+  void (*on_timeout)(void *state, uint64_t now);
+  /**
+   * The flow's `stop` is reached: the sending end may close what it has open. Any thread, one call
+   * at a time on an end. May be NULL.
+   */
+  void (*end)(void *state, uint64_t now);
+  /**
+   * Bytes that the application at this end has received so far. Any thread, one call at a time on
+   * an end. May be NULL; then the datagrams that arrive count.
+   */
+  uint64_t (*delivered)(const void *state);
+  /**
+   * The reason why this end cannot go on, which ends the run; NULL if it can. The text stays until
+   * `destroy`. Any thread, one call at a time on an end. May be NULL.
+   */
+  const char *(*fault)(const void *state);
+} ForebayEndpoint;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -498,10 +601,16 @@ bool forebay_tcp(const uint8_t *segment,
 extern "C" {
 #endif
 /**
- * The symbol that a plug-in exports: its disciplines by index, NULL after the last. Hosts call it in
- * one thread at a time.
+ * The symbol that a plug-in with disciplines exports: these by index, NULL after the last. Hosts call
+ * it in one thread at a time.
  */
 const ForebayDiscipline *forebay_plugin(uint32_t index);
+
+/**
+ * The symbol that a plug-in with endpoints exports: these by index, NULL after the last. Hosts call it
+ * in one thread at a time.
+ */
+const ForebayEndpoint *forebay_endpoint(uint32_t index);
 #ifdef __cplusplus
 }
 #endif

@@ -296,3 +296,32 @@ pub fn error(text: &str) -> ConfigError {
         _ => ConfigError::new("", text),
     }
 }
+
+/// The text in a buffer that a plug-in has written.
+pub fn written(buffer: &[c_char]) -> String {
+    let bytes: Vec<u8> =
+        buffer.iter().take_while(|byte| **byte != 0).map(|byte| *byte as u8).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The error of a `create` of `who` that made nothing, from the message that it has written.
+pub fn refused(message: &[c_char], who: &str) -> ConfigError {
+    match written(message).as_str() {
+        "" => ConfigError::new("", format!("{who}: it was not built")),
+        text => error(text),
+    }
+}
+
+/// Checks that a part of a plug-in may have this name.
+///
+/// # Errors
+/// It may not.
+pub fn nameable(part: &str, name: &str) -> Result<(), String> {
+    let usual = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    if name.is_empty() || !name.chars().all(usual) {
+        return Err(format!(
+            "{part} cannot be called {name:?}; use letters, digits, \"-\", \"_\" and \".\""
+        ));
+    }
+    Ok(())
+}

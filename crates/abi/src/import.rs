@@ -39,12 +39,7 @@ pub unsafe fn import(
     let [Some(name), Some(summary), Some(source)] = words else {
         return Err("a discipline without name, summary or source".into());
     };
-    let usual = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-    if name.is_empty() || !name.chars().all(usual) {
-        return Err(format!(
-            "a discipline cannot be called {name:?}; use letters, digits, \"-\", \"_\" and \".\""
-        ));
-    }
+    convert::nameable("a discipline", name)?;
     let missing = |function: &str| format!("discipline \"{name}\" has no function `{function}`");
     let calls = Calls {
         destroy: kind.destroy.ok_or_else(|| missing("destroy"))?,
@@ -88,13 +83,6 @@ fn setting_of(setting: &Setting) -> ForebaySetting {
     }
 }
 
-/// The text in a buffer that the plug-in has written.
-fn written(buffer: &[c_char]) -> String {
-    let bytes: Vec<u8> =
-        buffer.iter().take_while(|byte| **byte != 0).map(|byte| *byte as u8).collect();
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 impl Recipe<dyn Discipline> for Import {
     fn schema(&self, _: &mut SchemaGenerator) -> Schema {
         self.schema.clone().into()
@@ -112,7 +100,7 @@ impl Recipe<dyn Discipline> for Import {
             let length = watch::Calls::of(&self.who).during(Function::Effective, || unsafe {
                 effective(self.kind.own, params.as_ptr(), &setting, out.as_mut_ptr(), out.len())
             });
-            let text = written(&out);
+            let text = convert::written(&out);
             match usize::try_from(length) {
                 Err(_) => return Err(convert::error(&text)),
                 Ok(length) if length >= MOST_PARAMETERS => {
@@ -141,10 +129,7 @@ impl Recipe<dyn Discipline> for Import {
                 create(self.kind.own, params.as_ptr(), &setting, error.as_mut_ptr(), error.len())
             };
             if state.is_null() {
-                return Err(match written(&error).as_str() {
-                    "" => ConfigError::new("", format!("{}: it was not built", self.who)),
-                    text => convert::error(text),
-                });
+                return Err(convert::refused(&error, &self.who));
             }
             Ok(Native::new(&self.kind, state))
         };

@@ -313,5 +313,94 @@ pub struct ForebayDiscipline {
     >,
 }
 
-/// The symbol that a plug-in exports: its disciplines by index, NULL after the last.
+/// A kind of endpoint: a protocol without I/O at both ends of a flow, in simulated time. Text and struct
+/// are as those of a discipline. `state` is what `create` returned: one end of one flow. Nothing may be
+/// unwound or jumped across a call.
+///
+/// After each call of `begin`, `handle`, `on_timeout` and `end`, an end is asked for all datagrams that
+/// it can send now, then for its timeout. It must take time and random numbers from nowhere else, or
+/// equal seeds do not give equal runs.
+///
+/// Threads: `create` may be called by several threads at once. All other functions are calls on one
+/// end: these come one at a time, and from any thread. Calls on different ends may come at once.
+#[repr(C)]
+pub struct ForebayEndpoint {
+    /// `FOREBAY_VERSION`.
+    pub version: u32,
+    /// `sizeof(ForebayEndpoint)`; `forebay_has` asks for it.
+    pub struct_size: u32,
+    /// The name that a scenario writes as `kind = "..."` of traffic.
+    pub name: *const c_char,
+    /// One line for lists.
+    pub summary: *const c_char,
+    /// Paper, section or RFC that it follows.
+    pub source: *const c_char,
+    /// JSON Schema of the parameters, as that of a discipline without `effective`.
+    pub schema: *const c_char,
+    /// Bytes of headers that every datagram gets on its way: 28 for UDP over IPv4, 0 if `transmit`
+    /// writes whole IP packets.
+    pub headers: u32,
+    /// For the library's own use.
+    pub data: *const c_void,
+    /// Makes an end: the sending one, at `from`, or the receiving one, at `to`. `params` is an object
+    /// as compact JSON. NULL if something is wrong, with a text such as "window: must be greater than
+    /// 0" in the `size` bytes at `error`. Any thread, several at once.
+    pub create: Option<
+        unsafe extern "C" fn(
+            kind: *const ForebayEndpoint,
+            params: *const c_char,
+            sends: bool,
+            error: *mut c_char,
+            size: usize,
+        ) -> *mut c_void,
+    >,
+    /// Frees an end. The last call on it, by any thread.
+    pub destroy: Option<unsafe extern "C" fn(state: *mut c_void)>,
+    /// The flow begins; `random` are 64 random bits of its own. Called once. Any thread, one call at a
+    /// time on an end. May be NULL.
+    pub begin: Option<unsafe extern "C" fn(state: *mut c_void, now: u64, random: u64)>,
+    /// The `length` bytes at `datagram`, which the other end wrote, arrive with ECN codepoint `ecn`
+    /// (the two bits of the IP header). They stay until it returns. Any thread, one call at a time on
+    /// an end.
+    pub handle: Option<
+        unsafe extern "C" fn(
+            state: *mut c_void,
+            now: u64,
+            datagram: *const u8,
+            length: usize,
+            ecn: u8,
+        ),
+    >,
+    /// Writes the next datagram to the `size` bytes at `datagram` and returns its length. 0: it can
+    /// send nothing now. -1: it has failed. `ecn` has codepoint 0, and may be set. Any thread, one call
+    /// at a time on an end.
+    pub transmit: Option<
+        unsafe extern "C" fn(
+            state: *mut c_void,
+            now: u64,
+            datagram: *mut u8,
+            size: usize,
+            ecn: *mut u8,
+        ) -> isize,
+    >,
+    /// When to call `on_timeout` unless the end is called for something else before, in ns: `now` or
+    /// before, at once; `FOREBAY_IDLE`, never. Any thread, one call at a time on an end. May be NULL.
+    pub timeout: Option<unsafe extern "C" fn(state: *const c_void, now: u64) -> u64>,
+    /// The timeout has passed. Any thread, one call at a time on an end. May be NULL if `timeout` is.
+    pub on_timeout: Option<unsafe extern "C" fn(state: *mut c_void, now: u64)>,
+    /// The flow's `stop` is reached: the sending end may close what it has open. Any thread, one call
+    /// at a time on an end. May be NULL.
+    pub end: Option<unsafe extern "C" fn(state: *mut c_void, now: u64)>,
+    /// Bytes that the application at this end has received so far. Any thread, one call at a time on
+    /// an end. May be NULL; then the datagrams that arrive count.
+    pub delivered: Option<unsafe extern "C" fn(state: *const c_void) -> u64>,
+    /// The reason why this end cannot go on, which ends the run; NULL if it can. The text stays until
+    /// `destroy`. Any thread, one call at a time on an end. May be NULL.
+    pub fault: Option<unsafe extern "C" fn(state: *const c_void) -> *const c_char>,
+}
+
+/// The symbol that a plug-in with disciplines exports: these by index, NULL after the last.
 pub type ForebayPlugin = unsafe extern "C" fn(index: u32) -> *const ForebayDiscipline;
+
+/// The symbol that a plug-in with endpoints exports: these by index, NULL after the last.
+pub type ForebayEndpoints = unsafe extern "C" fn(index: u32) -> *const ForebayEndpoint;

@@ -1,10 +1,11 @@
-//! The C interface of queue disciplines, in both directions. [`plugin!`] makes a shared library
-//! from disciplines written in Rust. [`load`] adds such libraries, in any language, to a registry.
+//! The C interface of queue disciplines, in both directions, and of endpoints. [`plugin!`] makes a
+//! shared library from disciplines written in Rust. [`load`] reads such libraries, in any language.
 //! The library `libforebay` offers forebay's own disciplines to C and C++.
 //!
 //! `include/forebay.h` is the interface in C, and `docs/extending.md` the guide.
 
 mod convert;
+mod endpoint;
 mod export;
 mod foreign;
 mod import;
@@ -19,6 +20,7 @@ mod schema;
 mod version;
 mod watch;
 
+pub use endpoint::{End, EndpointKind};
 pub use export::Exports;
 pub use forebay_core as core;
 pub use forebay_disciplines::Disciplines;

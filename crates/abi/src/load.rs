@@ -1,28 +1,33 @@
 //! Shared libraries, which are loaded once and stay loaded.
 
+use crate::endpoint::EndpointKind;
 use crate::import::import;
-use crate::interface::{ForebayDiscipline, ForebayPlugin};
+use crate::interface::{ForebayEndpoints, ForebayPlugin};
 use crate::watch::{Calls, Function};
 use forebay_core::{Discipline, Entry, file};
 use libloading::Library;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-/// The symbol that a plug-in exports.
-const SYMBOL: &str = "forebay_plugin";
+/// The symbol that a plug-in with disciplines exports.
+const DISCIPLINES: &str = "forebay_plugin";
+/// The symbol that a plug-in with endpoints exports.
+const ENDPOINTS: &str = "forebay_endpoint";
 /// Most bytes of a library.
 const LARGEST: u64 = 1 << 30;
-/// Most disciplines of one library.
+/// Most disciplines, and most endpoints, of one library.
 const MOST: u32 = 1000;
 
 /// A shared library that has been loaded.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Plugin {
     /// Its disciplines.
     pub kinds: Vec<Entry<dyn Discipline>>,
+    /// Its endpoints.
+    pub endpoints: Vec<Arc<EndpointKind>>,
     /// The SHA-256 of its content, in hexadecimal digits.
     pub sha256: String,
 }
@@ -55,10 +60,10 @@ pub fn load(path: &Path) -> Result<Plugin, String> {
     }
     let content = file::read(&whole, LARGEST).map_err(|error| refuse(file::words(&error)))?;
     let calls = Calls::of(&format!("plug-in {}", path.display()).into());
-    let kinds = calls.during(Function::Load, || open(&whole, &path.display().to_string()));
-    let kinds = kinds.map_err(refuse)?;
+    let parts = calls.during(Function::Load, || open(&whole, &path.display().to_string()));
+    let (kinds, endpoints) = parts.map_err(refuse)?;
     let sha256 = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
-    let plugin = Plugin { kinds, sha256 };
+    let plugin = Plugin { kinds, endpoints, sha256 };
     loaded.insert(whole, (stamp, plugin.clone()));
     Ok(plugin)
 }
@@ -88,27 +93,46 @@ fn reason(error: &libloading::Error) -> String {
     format!("the system cannot load it: {}", own.unwrap_or_else(|| error.to_string()))
 }
 
-fn open(path: &Path, from: &str) -> Result<Vec<Entry<dyn Discipline>>, String> {
+/// The parts of a kind, by index, which `get` returns.
+fn each<S, T>(
+    get: impl Fn(u32) -> *const S,
+    import: impl Fn(*const S) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
+    (0..MOST).map(get).take_while(|part| !part.is_null()).map(import).collect()
+}
+
+type Parts = (Vec<Entry<dyn Discipline>>, Vec<Arc<EndpointKind>>);
+
+fn open(path: &Path, from: &str) -> Result<Parts, String> {
     // SAFETY: whoever names a plug-in trusts it as a program that he runs.
     let library = unsafe { system(path) }.map_err(|error| reason(&error))?;
-    // SAFETY: the interface says what the symbol is.
-    let get = unsafe { library.get::<ForebayPlugin>(SYMBOL.as_bytes()) }.map_err(|_| {
-        format!("it has no function `{SYMBOL}`; is it a plug-in? forebay.h says what it exports")
-    })?;
-    let mut kinds = Vec::new();
-    for index in 0..MOST {
-        // SAFETY: as above.
-        let kind: *const ForebayDiscipline = unsafe { get(index) };
-        if kind.is_null() {
-            break;
-        }
-        // SAFETY: the library stays for ever; its structs keep the interface's contracts.
-        kinds.push(unsafe { import(kind, from) }?);
+    // SAFETY: the interface says what the symbols are.
+    let (disciplines, endpoints) = unsafe {
+        (
+            library.get::<ForebayPlugin>(DISCIPLINES.as_bytes()).ok(),
+            library.get::<ForebayEndpoints>(ENDPOINTS.as_bytes()).ok(),
+        )
+    };
+    if disciplines.is_none() && endpoints.is_none() {
+        return Err(format!(
+            "it has no function `{DISCIPLINES}`; is it a plug-in? forebay.h says what it exports"
+        ));
     }
-    if kinds.is_empty() {
-        return Err("it contains no discipline".into());
+    // SAFETY: as above. The library stays for ever; its structs keep the interface's contracts.
+    let (kinds, ends) = unsafe {
+        (
+            disciplines.map_or(Ok(Vec::new()), |get| {
+                each(|index| get(index), |kind| import(kind, from))
+            })?,
+            endpoints.map_or(Ok(Vec::new()), |get| {
+                each(|index| get(index), |kind| EndpointKind::import(kind, from))
+            })?,
+        )
+    };
+    if kinds.is_empty() && ends.is_empty() {
+        return Err("it contains no discipline and no endpoint".into());
     }
-    // Its disciplines point into it, so it is never unloaded.
+    // Its parts point into it, so it is never unloaded.
     std::mem::forget(library);
-    Ok(kinds)
+    Ok((kinds, ends))
 }

@@ -3,10 +3,16 @@
 extern "C" {
 #endif
 /**
- * The symbol that a plug-in exports: its disciplines by index, NULL after the last. Hosts call it in
- * one thread at a time.
+ * The symbol that a plug-in with disciplines exports: these by index, NULL after the last. Hosts call
+ * it in one thread at a time.
  */
 const ForebayDiscipline *forebay_plugin(uint32_t index);
+
+/**
+ * The symbol that a plug-in with endpoints exports: these by index, NULL after the last. Hosts call it
+ * in one thread at a time.
+ */
+const ForebayEndpoint *forebay_endpoint(uint32_t index);
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,8 @@ use std::ptr;
 
 /// Size of [`ForebayDiscipline`] in version 1.0: its two flags take a word.
 const FIRST_DISCIPLINE: usize = 8 + 21 * size_of::<usize>();
+/// Size of [`ForebayEndpoint`] in version 1.0: its headers take a word.
+const FIRST_ENDPOINT: usize = 8 + 16 * size_of::<usize>();
 /// Size of [`ForebaySetting`] in version 1.0.
 const FIRST_SETTING: usize = 24;
 /// Size of [`ForebayContext`] in version 1.0.
@@ -25,6 +27,7 @@ const _: () = {
     ends!(ForebayContext, bytes: call, FIRST_CONTEXT);
     ends!(ForebaySetting, rate: 8, FIRST_SETTING);
     ends!(ForebayDiscipline, dequeue_batch: call, FIRST_DISCIPLINE);
+    ends!(ForebayEndpoint, fault: call, FIRST_ENDPOINT);
 };
 
 /// The discipline at `from`, which may know more or fewer members than this version. Those that it
@@ -36,6 +39,30 @@ const _: () = {
 /// # Safety
 /// `from` points to a struct of the interface, of any version.
 pub unsafe fn known(from: *const ForebayDiscipline) -> Result<ForebayDiscipline, String> {
+    // SAFETY: by the contract above, and a discipline consists of numbers, flags and pointers that may
+    // be NULL, so that zero is a value of every member.
+    unsafe { part(from, FIRST_DISCIPLINE, "ForebayDiscipline") }
+}
+
+/// The endpoint at `from`, as [`known`].
+///
+/// # Errors
+/// As [`known`].
+///
+/// # Safety
+/// As [`known`].
+pub unsafe fn endpoint(from: *const ForebayEndpoint) -> Result<ForebayEndpoint, String> {
+    // SAFETY: as in `known`.
+    unsafe { part(from, FIRST_ENDPOINT, "ForebayEndpoint") }
+}
+
+/// The part of a plug-in at `from`, whose struct is called `name` and had `first` bytes in the first
+/// version.
+///
+/// # Safety
+/// `from` points to a struct of the interface, of any version, which begins with its version and its
+/// size; zero is a value of every member.
+unsafe fn part<T>(from: *const T, first: usize, name: &str) -> Result<T, String> {
     // SAFETY: every version begins with its number.
     let version = unsafe { *from.cast::<u32>() };
     let (major, minor) = (version >> 16, version & 0xffff);
@@ -47,17 +74,17 @@ pub unsafe fn known(from: *const ForebayDiscipline) -> Result<ForebayDiscipline,
     }
     // SAFETY: in this major version, the size follows.
     let size = unsafe { *from.cast::<u32>().add(1) } as usize;
-    if size < FIRST_DISCIPLINE {
+    if size < first {
         return Err(format!(
-            "it says that its struct has {size} bytes, and version {major}.0 has \
-             {FIRST_DISCIPLINE}; set struct_size to sizeof(ForebayDiscipline)"
+            "it says that its struct has {size} bytes, and version {major}.0 has {first}; set \
+             struct_size to sizeof({name})"
         ));
     }
-    let mut known = MaybeUninit::<ForebayDiscipline>::zeroed();
-    let size = size.min(size_of::<ForebayDiscipline>());
+    let mut known = MaybeUninit::<T>::zeroed();
     // SAFETY: so many bytes are there, and fit. The members of the first version are set, and zero
     // is a value of all later ones.
     unsafe {
+        let size = size.min(size_of::<T>());
         ptr::copy_nonoverlapping(from.cast::<u8>(), known.as_mut_ptr().cast(), size);
         Ok(known.assume_init())
     }

@@ -38,6 +38,7 @@ named_enum! {
         Transmit = "transmit",
         Timeout = "timeout",
         OnTimeout = "on_timeout",
+        End = "end",
         Delivered = "delivered",
         Load = "loading",
     }

@@ -118,6 +118,30 @@ typedef struct ForebayDiscipline {
                             uintptr_t count,
                             struct ForebayContext *cx);
 } ForebayDiscipline;
+typedef struct ForebayEndpoint {
+  uint32_t version;
+  uint32_t struct_size;
+  const char *name;
+  const char *summary;
+  const char *source;
+  const char *schema;
+  uint32_t headers;
+  const void *data;
+  void *(*create)(const struct ForebayEndpoint *kind,
+                  const char *params,
+                  bool sends,
+                  char *error,
+                  uintptr_t size);
+  void (*destroy)(void *state);
+  void (*begin)(void *state, uint64_t now, uint64_t random);
+  void (*handle)(void *state, uint64_t now, const uint8_t *datagram, uintptr_t length, uint8_t ecn);
+  intptr_t (*transmit)(void *state, uint64_t now, uint8_t *datagram, uintptr_t size, uint8_t *ecn);
+  uint64_t (*timeout)(const void *state, uint64_t now);
+  void (*on_timeout)(void *state, uint64_t now);
+  void (*end)(void *state, uint64_t now);
+  uint64_t (*delivered)(const void *state);
+  const char *(*fault)(const void *state);
+} ForebayEndpoint;
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -135,6 +159,7 @@ bool forebay_tcp(const uint8_t *segment,
 extern "C" {
 #endif
 const ForebayDiscipline *forebay_plugin(uint32_t index);
+const ForebayEndpoint *forebay_endpoint(uint32_t index);
 #ifdef __cplusplus
 }
 #endif

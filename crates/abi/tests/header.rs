@@ -78,6 +78,7 @@ fn the_header_is_current() {
         .with_style(Style::Both)
         .with_cpp_compat(true)
         .with_pragma_once(true)
+        .include_item("ForebayEndpoint")
         .with_header(
             "/* The C interface of forebay's queue disciplines, made by cbindgen from crates/abi.\n * \
              Guide: docs/extending.md. */",

@@ -26,6 +26,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 mod capture;
+mod endpoint;
 mod gym;
 mod host;
 mod isp;

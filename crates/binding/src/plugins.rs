@@ -1,7 +1,7 @@
 //! Plug-ins, as shared libraries or Python classes, in addition to the engine's own parts.
 
-use crate::ScenarioError;
 use crate::python::{self, Stop};
+use crate::{ScenarioError, endpoint};
 use forebay_core::{ConfigError, Discipline};
 use forebay_sim::{Nameable, Registry};
 use pyo3::prelude::*;
@@ -47,9 +47,12 @@ fn join(registry: &mut Registry, path: &str, base: &Path) -> Result<String, Stri
         return python::join(registry, path, base);
     }
     let plugin = forebay::load(&base.join(path))?;
+    let refuse = |error: ConfigError| format!("plug-in {path}: {}", error.message);
     for entry in plugin.kinds {
-        <dyn Discipline as Nameable>::join(registry, entry)
-            .map_err(|error| format!("plug-in {path}: {}", error.message))?;
+        <dyn Discipline as Nameable>::join(registry, entry).map_err(refuse)?;
+    }
+    for kind in plugin.endpoints {
+        Nameable::join(registry, endpoint::entry(kind)).map_err(refuse)?;
     }
     Ok(plugin.sha256)
 }

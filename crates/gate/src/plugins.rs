@@ -55,7 +55,11 @@ impl Parts {
                 .map_err(|error| refuse(error.message))?;
             let is_python = path.extension().is_some_and(|extension| extension == "py");
             require(!is_python, "", || IN_PYTHON.into()).map_err(|error| refuse(error.message))?;
-            for entry in forebay::load(path).map_err(refuse)?.kinds {
+            let kinds = forebay::load(path).map_err(refuse)?.kinds;
+            if kinds.is_empty() {
+                return Err(refuse("it has only endpoints, which a gate does not run".into()));
+            }
+            for entry in kinds {
                 <dyn Discipline as Part>::join(&mut disciplines, entry)
                     .map_err(|error| refuse(error.message))?;
             }

@@ -102,10 +102,10 @@ def criteria_of(comparison: Comparison, network: Network) -> tuple[Criterion, ..
     """The criteria of a comparison: those of each class, then that of the link.
 
     Voice and adaptive video are judged by their quality, transfers that end by their completion
-    time, probes by their round trips, endless TCP by its goodput, and other datagrams by the
-    variation of their delay and their loss. The link is judged by what anyone else who sends over
-    it would get: the time that packets wait in it, on top of the round trip, so that it counts as
-    much as it lengthens that. What is distorted does not decide.
+    time, probes by their round trips, endless TCP and endpoints by their goodput, and other
+    datagrams by the variation of their delay and their loss. The link is judged by what anyone else
+    who sends over it would get: the time that packets wait in it, on top of the round trip, so that
+    it counts as much as it lengthens that. What is distorted does not decide.
 
     Args:
         comparison: what was run.
@@ -150,7 +150,8 @@ def _distortion(comparison: Comparison, network: Network, class_: str, measure: 
     if "adaptive-video" in kinds:
         return "a player that still fills its buffer takes more than it plays"
     entries = [entry for entry in network.entries if class_of(entry.table) == class_]
-    if kinds == {"bulk"} and entries and _slow_start(network, entries) > measure.matters:
+    is_endless = kinds == {"bulk"} or _transports_of(comparison, class_) == {"own"}
+    if is_endless and entries and _slow_start(network, entries) > measure.matters:
         return (
             f"a slow start, up to {_SLOW_START} round trips, takes more than "
             f"{100 * measure.matters:g} % of the measured time"
@@ -212,13 +213,12 @@ def _measures_of(comparison: Comparison, class_: str) -> tuple[Measure, ...]:
     def known(measure: Measure) -> bool:
         return measured(samples_of(comparison, class_, measure))
 
-    entries = _entries_of(comparison, class_)
     for quality in (MOS, VIDEO_QUALITY, RPM):
         if known(quality):
             return (quality,)
     if known(COMPLETION):
         return (COMPLETION,)
-    if entries and all("tcp" in entry for entry in entries):
+    if _transports_of(comparison, class_) in ({"tcp"}, {"own"}, {"tcp", "own"}):
         return (GOODPUT,)
     return tuple(measure for measure in (DELAY_VARIATION, LOSS) if known(measure))
 
@@ -227,6 +227,12 @@ def _entries_of(comparison: Comparison, class_: str) -> list[Mapping[str, Any]]:
     """The traffic entries that are reported as a class, every default filled in."""
     traffic = comparison.variants[0].effective["traffic"]
     return [entry for entry in traffic if class_of(entry) == class_]
+
+
+def _transports_of(comparison: Comparison, class_: str) -> set[str]:
+    """The transports of the traffic that is reported as a class."""
+    traffic = comparison.variants[0].scenario.resolved()["traffic"]
+    return {str(entry["transport"]) for entry in traffic if entry["class"] == class_}
 
 
 def samples_of(comparison: Comparison, class_: str, measure: Measure) -> Samples:

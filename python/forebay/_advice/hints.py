@@ -318,7 +318,7 @@ def _long_buffers(network: Network, disciplines: Sequence[Discipline]) -> Iterab
 
 def _ecn(network: Network, disciplines: Sequence[Discipline]) -> Iterable[Hint]:
     """Marks that nobody understands, and senders that nobody marks."""
-    transfers = [entry for entry in network.entries if entry.reacts]
+    transfers = [entry for entry in network.entries if entry.transport == "tcp"]
     speaking = [entry.name for entry in transfers if entry.table["tcp"].get("ecn")]
     able = [each for each in disciplines if each.field("ecn")[0]]
     asked = [each for each in able if lookup(dict(each.queue), each.field("ecn")[0]) is True]

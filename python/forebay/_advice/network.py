@@ -20,6 +20,8 @@ class Entry:
     """Its place in the scenario's list."""
     table: Mapping[str, Any]
     """Every default filled in."""
+    transport: str
+    """"tcp", "datagrams", or "own" of two endpoints."""
     rtt_s: float
     """Round trip without queues; 0 where it is not known."""
 
@@ -30,8 +32,8 @@ class Entry:
 
     @property
     def reacts(self) -> bool:
-        """Whether it slows down when packets are lost or late."""
-        return "tcp" in self.table
+        """Whether it slows down when packets are lost or late, as endpoints are taken to do."""
+        return self.transport != "datagrams"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +74,20 @@ def network_of(scenario: Scenario, link: str) -> Network:
     """
     effective = scenario.effective()
     traffic: Sequence[Mapping[str, Any]] = effective["traffic"]
+    transports = [str(entry["transport"]) for entry in scenario.resolved()["traffic"]]
     links: Mapping[str, Mapping[str, Any]] = {}
     try:
         plan = json.loads(_engine.plan(scenario.text, scenario.base))
         links = {each["name"]: each for each in plan["links"]}
         entries = tuple(
-            Entry(place, entry, _rtt_s(entry, links))
+            Entry(place, entry, transports[place], _rtt_s(entry, links))
             for place, entry in enumerate(plan["traffic"])
             if link in entry["forward"]
         )
     except ScenarioError:
-        entries = tuple(Entry(place, entry, 0.0) for place, entry in enumerate(traffic))
+        entries = tuple(
+            Entry(place, entry, transports[place], 0.0) for place, entry in enumerate(traffic)
+        )
     path = resolved_link(scenario, link)["path"]
     table = links.get(link) or at(effective, path)
     rates = _rates(table)

@@ -182,7 +182,7 @@ class Endpoint(_engine.Stream, Part):
     - After each call of another method, `transmit` is called until it returns None.
     - `timeout()` returns when `on_timeout(now)` is to be called, or None. It is asked after each
       call.
-    - `begin(now)` is called at the flow's start.
+    - `begin(now)` is called at the flow's start, and for the sending end `end(now)` at its stop.
     - `delivered()` returns the bytes that the application has got, if these are fewer than all that
       arrive.
     - Random numbers come from `self.random()`, once the flow has begun.

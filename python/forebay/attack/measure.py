@@ -193,7 +193,7 @@ class Meter:
         return max(found, default=math.nan)
 
     def _p99(self, run: Run) -> float:
-        found: dict[str, list[float]] = {"datagrams": [], "tcp": []}
+        found: dict[str, list[float]] = {"datagrams": [], "own": [], "tcp": []}
         for entry, of in self._own(run.summary):
             if (value := of.get("p99_delay_variation_ms")) is not None:
                 found[entry["transport"]].append(float(value))

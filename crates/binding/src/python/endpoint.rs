@@ -19,6 +19,7 @@ pub struct End {
     timeout: Option<Py<PyAny>>,
     on_timeout: Option<Py<PyAny>>,
     begin: Option<Py<PyAny>>,
+    end: Option<Py<PyAny>>,
     delivered: Option<Py<PyAny>>,
     /// What `delivered` returned last.
     account: Option<u64>,
@@ -41,6 +42,7 @@ impl End {
             timeout: optional("timeout")?,
             on_timeout: optional("on_timeout")?,
             begin: optional("begin")?,
+            end: optional("end")?,
             delivered: optional("delivered")?,
             account: None,
             has_failed: false,
@@ -134,6 +136,12 @@ impl Endpoint for End {
     fn on_deadline(&mut self, now: Time) {
         self.ask(Function::OnTimeout, |end, py| {
             called(py, end.on_timeout.as_ref(), (now.as_nanos(),), "nothing", nothing)
+        });
+    }
+
+    fn end(&mut self, now: Time) {
+        self.ask(Function::End, |end, py| {
+            called(py, end.end.as_ref(), (now.as_nanos(),), "nothing", nothing)
         });
     }
 
