@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 version: str
 """Version of the engine, which is the version of the package."""
 commit: str
-"""The commit of its source, with a `+` if files were changed since; empty if `make` did not build it."""
+"""The commit of its source, with a `+` if files were changed; empty if `make` did not build it."""
 
 class ScenarioError(ValueError):
     """A scenario that cannot run; the message names the place and the remedy.
