@@ -6,9 +6,9 @@
 use crate::delays::Delays;
 use crate::rules::Count as Traffic;
 use forebay_core::{Duration, Rate};
-use forebay_isp::Network;
+use forebay_isp::{Circuit, Network};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The accounts of a direction.
 #[derive(Debug, Default)]
@@ -17,6 +17,8 @@ pub struct Accounts {
     all: Vec<Account>,
     /// For unknown addresses and each circuit, its account.
     places: Vec<u32>,
+    /// The sum of those whose place another circuit has got: offered, sent and dropped.
+    gone: [u64; 3],
 }
 
 /// The packets of one circuit.
@@ -40,22 +42,60 @@ pub struct Account {
     pub echoed: u64,
 }
 
+impl Account {
+    /// Packets that wait.
+    fn waiting(&self) -> u64 {
+        self.offered.packets.saturating_sub(self.sent.packets + self.dropped)
+    }
+}
+
 impl Accounts {
-    /// Has an account for each circuit of `network`, and keeps those that there are.
+    /// Has an account for each circuit of `network`, and keeps those that there are. A new circuit
+    /// gets the place of one that is gone and has no packets left, if there is one: circuits with
+    /// ever new names would take ever more memory.
     pub fn follow(&mut self, network: &Network) {
         if self.all.is_empty() {
             self.all.push(Account::default());
         }
+        let mut free = self.forget(network);
         let mut places = vec![0];
         for circuit in &network.circuits {
-            let next = self.all.len() as u32;
-            let account = *self.by_name.entry(circuit.id.clone()).or_insert(next);
-            if account == next {
-                self.all.push(Account::default());
-            }
-            places.push(account);
+            let next = || {
+                free.pop().unwrap_or_else(|| {
+                    self.all.push(Account::default());
+                    self.all.len() as u32 - 1
+                })
+            };
+            places.push(*self.by_name.entry(circuit.id.clone()).or_insert_with(next));
         }
         self.places = places;
+    }
+
+    /// Forgets circuits that are not in `network`, at most as many as are new in it. Returns their
+    /// places, which are empty.
+    fn forget(&mut self, network: &Network) -> Vec<u32> {
+        let is_new = |circuit: &&Circuit| !self.by_name.contains_key(&circuit.id);
+        let new = network.circuits.iter().filter(is_new).count();
+        let mut free = Vec::new();
+        if self.by_name.len() + new == network.circuits.len() {
+            return free;
+        }
+        let present: HashSet<&str> = network.circuits.iter().map(|one| one.id.as_str()).collect();
+        self.by_name.retain(|name, place| {
+            let account = &mut self.all[*place as usize];
+            let stays =
+                free.len() == new || account.waiting() > 0 || present.contains(name.as_str());
+            if !stays {
+                let [offered, sent, dropped] = &mut self.gone;
+                *offered += account.offered.packets;
+                *sent += account.sent.packets;
+                *dropped += account.dropped;
+                *account = Account::default();
+                free.push(*place);
+            }
+            stays
+        });
+        free
     }
 
     /// The account of a circuit by its number, or 0 for unknown addresses.
@@ -77,7 +117,7 @@ impl Accounts {
 
     /// The sum over all accounts, also of circuits that are gone: offered, sent and dropped.
     pub fn totals(&self) -> [u64; 3] {
-        self.all.iter().fold([0; 3], |[offered, sent, dropped], account| {
+        self.all.iter().fold(self.gone, |[offered, sent, dropped], account| {
             let Account { offered: more, sent: left, dropped: lost, .. } = account;
             [offered + more.packets, sent + left.packets, dropped + lost]
         })
@@ -227,7 +267,7 @@ impl WayStatus {
     /// The state of a direction with the account `own`. Round trips that begin in it end with
     /// packets of the direction `back`.
     pub fn of(own: &Account, back: &Account) -> Self {
-        let Account { offered, sent, dropped, marked, waited, delays, .. } = own;
+        let Account { sent, dropped, marked, waited, delays, .. } = own;
         let millis = |delays: &Delays, share| delays.quantile(share).map(Duration::as_millis_f64);
         let delay = |share| millis(delays, share).unwrap_or_default();
         let round = |share| millis(&back.rounds, share);
@@ -235,7 +275,7 @@ impl WayStatus {
             sent: *sent,
             dropped: *dropped,
             marked: *marked,
-            waiting: offered.packets.saturating_sub(sent.packets + dropped),
+            waiting: own.waiting(),
             delay_sum_s: waited.as_secs_f64(),
             p50_delay_ms: delay(0.5),
             p90_delay_ms: delay(0.9),
@@ -273,5 +313,37 @@ mod tests {
         accounts.follow(&network("c,,1,1"));
         assert_eq!(accounts.totals(), [0, 0, 7]);
         assert_eq!(accounts.place(9), 0);
+    }
+
+    #[test]
+    fn circuits_with_ever_new_names_take_no_more_memory() {
+        let mut accounts = Accounts::default();
+        for day in 0..1_000 {
+            let (mut lines, mut network) = (String::new(), Network::default());
+            for circuit in 0..5 {
+                lines += &format!("day {day} circuit {circuit},,1,1\n");
+            }
+            let head = "Circuit ID,Parent Node,Download Max Mbps,Upload Max Mbps";
+            network.add_devices(&format!("{head}\n{lines}"), "d").unwrap();
+            accounts.follow(&network);
+            // The first circuit of each day has a packet that waits until the next day.
+            if day > 0 {
+                let waits = accounts.all.iter().filter(|account| account.waiting() > 0).count();
+                assert_eq!(waits, 1);
+                accounts.all.iter_mut().for_each(|account| account.sent = account.offered);
+            }
+            assert!(accounts.in_order().skip(1).all(|account| account.offered.packets == 0));
+            for circuit in 1..=5 {
+                let place = accounts.place(circuit);
+                let account = accounts.at(place).unwrap();
+                account.offered.add(100);
+                if circuit > 1 {
+                    account.dropped += 1;
+                }
+            }
+            assert_eq!(accounts.totals(), [5 * (day + 1), day, 4 * (day + 1)]);
+        }
+        assert!(accounts.all.len() <= 1 + 2 * 5, "{}", accounts.all.len());
+        assert_eq!(accounts.by_name.len(), accounts.all.len() - 1);
     }
 }

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const MOST: usize = 4_096;
 
 /// The rates that trees of several cores share, by the side on which packets arrive and the place in
-/// the network. An account stays over reloads.
+/// the network. An account stays over reloads as long as a tree has it.
 #[derive(Debug)]
 pub struct Rates {
     cores: usize,
@@ -34,8 +34,12 @@ impl Rates {
     /// The account of `place` for packets that arrive on `side`.
     pub fn account(&self, side: At, place: &Place) -> Arc<Account> {
         let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = accounts.entry((side, place.clone()));
-        Arc::clone(found.or_insert_with(|| Arc::new(Account::new(self.cores))))
+        let key = (side, place.clone());
+        if !accounts.contains_key(&key) {
+            // Those of nodes that are gone.
+            accounts.retain(|_, account| Arc::strong_count(account) > 1);
+        }
+        Arc::clone(accounts.entry(key).or_insert_with(|| Arc::new(Account::new(self.cores))))
     }
 }
 
@@ -194,5 +198,20 @@ impl Mail {
             self.come[side as usize].clear();
             (*done, *at) = (0, 0);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_stays_as_long_as_a_tree_has_it() {
+        let rates = Rates::new(2);
+        let of = |name: &str| rates.account(At::Inside, &Place::Node(name.into()));
+        let kept = of("stays");
+        (0..1_000).for_each(|day| drop(of(&format!("day {day}"))));
+        assert!(Arc::ptr_eq(&kept, &of("stays")));
+        assert!(rates.accounts.lock().unwrap().len() <= 2);
     }
 }

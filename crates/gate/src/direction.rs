@@ -1,5 +1,7 @@
 //! One direction of the gate: from received frames to sent frames.
 
+mod losses;
+
 use crate::accounts::Accounts;
 use crate::config::{At, Config, Known, Other};
 use crate::cores::Rates;
@@ -9,8 +11,7 @@ use crate::fresh::{Spare, built};
 use crate::io::Pool;
 use crate::rules::Rules;
 use crate::status::{DirectionStatus, Drops, Traffic};
-use forebay_core::tcp::Tcp;
-use forebay_core::{ConfigError, DropReason, Duration, Packet, PacketKind, Poll, Sink, Time};
+use forebay_core::{ConfigError, DropReason, Duration, Packet, PacketKind, Poll, Time};
 use forebay_isp::Direction as Way;
 use forebay_shaper::headers::{Frame, Layer, complete_checksum, set_tos, tcp_header};
 use forebay_shaper::{Built, FlowHash, Recorder, Shaper, Variation, Wire};
@@ -121,54 +122,6 @@ struct ClassCount {
     marked: u64,
     delay: Duration,
     longest: Duration,
-}
-
-/// The sink for dropped packets.
-struct Losses<'a> {
-    pool: &'a mut Pool,
-    counts: &'a mut Counts,
-    accounts: &'a mut Accounts,
-    origins: &'a [Origin],
-    layer: Layer,
-    dry_run: bool,
-}
-
-impl Sink for Losses<'_> {
-    fn dropped(&mut self, packet: Packet, reason: DropReason) {
-        self.counts.dropped[reason as usize] += 1;
-        self.counts.classes[usize::from(packet.class)].dropped += 1;
-        if let Some(account) = self.accounts.at(self.origins[packet.id as usize].account) {
-            account.dropped += 1;
-        }
-        let index = packet.retire();
-        if !self.dry_run {
-            self.pool.give(index);
-        }
-    }
-
-    fn marked(&mut self, packet: &Packet) {
-        self.counts.marked += 1;
-        self.counts.classes[usize::from(packet.class)].marked += 1;
-        if let Some(account) = self.accounts.at(self.origins[packet.id as usize].account) {
-            account.marked += 1;
-        }
-    }
-
-    fn tcp_header(&mut self, arriving: &Packet) -> Option<Tcp> {
-        let frame = self.pool.frame(arriving.id);
-        match Frame::read(frame, self.layer) {
-            Frame::Ip(view) => tcp_header(frame, &view),
-            Frame::Other { .. } => None,
-        }
-    }
-
-    fn bytes(&mut self, arriving: &Packet) -> Option<&[u8]> {
-        let frame = self.pool.frame(arriving.id);
-        match Frame::read(frame, self.layer) {
-            Frame::Ip(view) => frame.get(usize::from(view.at)..),
-            Frame::Other { .. } => None,
-        }
-    }
 }
 
 impl Direction {
@@ -381,29 +334,19 @@ impl Direction {
                 true
             }
         };
-        let Some(shaper) = self.shaper.as_mut().filter(|_| queued) else {
+        let handed = self.handed.max(now);
+        let Some((shaper, mut losses)) = self.shaping(pool).filter(|_| queued) else {
             self.counts.passed.add(packet.len);
             let index = packet.retire();
             self.depart(index, now);
             return None;
         };
-        self.origins[index as usize] = origin;
-        self.counts.classes[usize::from(packet.class)].offered.add(packet.len);
-        if let Some(account) = self.accounts.at(origin.account) {
-            account.offered.add(packet.len);
-        }
-        self.handed = self.handed.max(now);
-        let mut losses = Losses {
-            pool,
-            counts: &mut self.counts,
-            accounts: &mut self.accounts,
-            origins: &self.origins,
-            layer: self.layer,
-            dry_run: self.dry_run,
-        };
-        shaper.offer(packet, self.handed, &mut losses);
+        losses.offered(&packet, origin);
+        shaper.offer(packet, handed, &mut losses);
+        let free_at = shaper.free_at();
+        self.handed = handed;
         // The discipline asked for this later time, not the link. The packet may change its answer.
-        if self.due.is_none_or(|due| due > shaper.free_at()) {
+        if self.due.is_none_or(|due| due > free_at) {
             self.due = Some(self.handed);
         }
         if self.dry_run {
@@ -428,21 +371,14 @@ impl Direction {
                 self.handed = self.handed.max(due + (lag - MOST_LAG));
             }
             let at = self.handed;
-            let Some(shaper) = &mut self.shaper else { break };
-            let mut losses = Losses {
-                pool,
-                counts: &mut self.counts,
-                accounts: &mut self.accounts,
-                origins: &self.origins,
-                layer: self.layer,
-                dry_run: self.dry_run,
-            };
+            let Some((shaper, mut losses)) = self.shaping(pool) else { break };
             match shaper.poll(at, &mut losses) {
                 Poll::Idle => {
                     self.due = None;
-                    if self.leaving && shaper.backlog().packets == 0 {
+                    let left =
+                        self.shaper.take_if(|shaper| self.leaving && shaper.backlog().packets == 0);
+                    if let Some(mut shaper) = left {
                         self.unrecorded = shaper.finish().err();
-                        self.shaper = None;
                     }
                 }
                 Poll::Until(time) => self.due = Some(time),

@@ -1,7 +1,9 @@
 //! Packet headers: the fields that a host of real packets reads, and the few that it rewrites.
 //!
-//! `etherparse` does the reading. Headers that it cannot read make a packet without ports, or one
-//! that is not IP, never an error. Checksums are updated by the difference (RFC 1624, equation 3).
+//! `etherparse` reads them, unless they are [`plain`]. Headers that it cannot read make a packet
+//! without ports, or one that is not IP, never an error. Checksums are updated by the difference (RFC 1624, equation 3).
+
+mod plain;
 
 use crate::{FlowHash, host_number};
 use etherparse::{
@@ -64,7 +66,14 @@ pub struct IpView {
 
 impl Frame {
     /// Reads the headers of `bytes`.
+    #[inline]
     pub fn read(bytes: &[u8], layer: Layer) -> Frame {
+        plain::read(bytes, layer).unwrap_or_else(|| Frame::read_any(bytes, layer))
+    }
+
+    /// Reads them whatever they are.
+    #[inline(never)]
+    fn read_any(bytes: &[u8], layer: Layer) -> Frame {
         let parsed = match layer {
             Layer::Ethernet => LaxSlicedPacket::from_ethernet(bytes).ok(),
             Layer::Ip => LaxSlicedPacket::from_ip(bytes).ok(),

@@ -24,6 +24,8 @@ pub struct Shaper {
     /// The last one takes arriving packets; the first one is served.
     ports: VecDeque<Port>,
     plan: Plan,
+    /// Whether its queue is a tree.
+    is_tree: bool,
     disciplines: Arc<Disciplines>,
     rng: Rng,
     free_at: Time,
@@ -54,12 +56,13 @@ impl Shaper {
     /// As [`Shaper::new`], with a discipline that was built before.
     pub fn with(built: Built, seed: u64, disciplines: &Arc<Disciplines>) -> Self {
         let Built { plan, discipline } = built;
-        let ports = VecDeque::from([plan.around(discipline)]);
+        let (is_tree, ports) = (plan.is_tree(), VecDeque::from([plan.around(discipline)]));
         let rng = Rng::named(seed, "shaper");
         let disciplines = Arc::clone(disciplines);
         Shaper {
             ports,
             plan,
+            is_tree,
             disciplines,
             rng,
             free_at: Time::ZERO,
@@ -128,6 +131,7 @@ impl Shaper {
         if let Some(recorder) = &mut self.recorder {
             recorder.write(now, &Operation::Change(plan.clone()));
         }
+        self.is_tree = plan.is_tree();
         Box::new((std::mem::replace(&mut self.plan, plan), spare))
     }
 
@@ -155,7 +159,7 @@ impl Shaper {
             return if waits { Poll::Until(self.free_at) } else { Poll::Idle };
         }
         // A tree holds packets back for seconds; the circuits of a new one need not wait for them.
-        let may_overtake = self.plan.is_tree();
+        let may_overtake = self.is_tree;
         let poll = match &mut self.recorder {
             None => serve(&mut self.ports, may_overtake, &mut self.rng, now, sink),
             Some(recorder) => {

@@ -23,10 +23,10 @@
 //! busy for T and a packet, all count the same number, and the sum is R. If all begin at once, they
 //! send up to R T (1/2 + ... + 1/N) and 3 N / 2 packets too much. In the other direction nothing bounds
 //! the loss but N: an instance whose packets come one by one counts as much as a busy one and leaves
-//! the rest of its part unused. Beside N - 1 queues in which
-//! packets arrive at random, one in T and half a packet with probability p, a busy one gets R (1 - (1 - p)^N) / (N p). And a queue's part does not
-//! depend on its flows: over busy flows, Jain's index is the harmonic mean of the numbers of flows in
-//! the queues divided by their arithmetic mean.
+//! the rest of its part unused. Beside N - 1 queues in which packets arrive at random, one in T and
+//! half a packet with probability p, a busy one gets R (1 - (1 - p)^N) / (N p). And a queue's part
+//! does not depend on its flows: over busy flows, Jain's index is the harmonic mean of the numbers
+//! of flows in the queues divided by their arithmetic mean.
 //!
 //! Deviations: those of `cake`, and D1. The rate of all tins follows, as in Linux since a fix of
 //! 7.0. D2. An instance looks when a packet arrives in its queue, and before it sends. D3. The

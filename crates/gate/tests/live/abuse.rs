@@ -4,7 +4,9 @@
 //! Here it takes a few seconds. `make abuse` runs it longer, with `FOREBAY_ABUSE_SECONDS`, and
 //! prints the table of docs/reliability.md.
 
-use crate::net::{Gate, Net, Way, conserved, counters, free_port, hosts, ip, possible, run, until};
+use crate::net::{
+    Gate, Net, Way, conserved, counters, free_port, hosts, ip, on_processor, possible, run, until,
+};
 use etherparse::{PacketBuilder, TcpHeader};
 use forebay_core::Rng;
 use forebay_gate::control::ask;
@@ -29,6 +31,14 @@ enum Role {
     Boxed,
     /// Subscribers share the link.
     Tree,
+    /// Likewise, on two cores; frames arrive on any.
+    Cores,
+}
+
+impl Role {
+    fn has_subscribers(self) -> bool {
+        matches!(self, Role::Tree | Role::Cores)
+    }
 }
 
 /// The abuse that runs until `stop`.
@@ -93,6 +103,10 @@ impl Abuse<'_> {
         let mut batch = VecDeque::new();
         let mut flows = HashSet::new();
         while self.goes_on() {
+            // The interface takes the queue of the sender's processor.
+            if self.role == Role::Cores && rng.below(8) == 0 {
+                on_processor(rng.below(2) as usize);
+            }
             let side = if rng.below(4) == 0 { Side::Outside } else { Side::Inside };
             for _ in 0..1 + rng.below(BATCH as u64) {
                 let Some(index) = pool.take() else { break };
@@ -171,7 +185,7 @@ impl Abuse<'_> {
                 3 => std::fs::File::create(&file).unwrap().set_len(8 << 30).unwrap(),
                 4 => std::fs::write(&file, "[".repeat(1_000_000)).unwrap(),
                 5 => std::fs::write(&file, [0xff; 100]).unwrap(),
-                6 if self.role == Role::Tree => {
+                6 if self.role.has_subscribers() => {
                     self.configure(&mut rng);
                     let (name, text) = WRONG[rng.below(WRONG.len() as u64) as usize];
                     std::fs::write(self.net.file(name), text).unwrap();
@@ -256,7 +270,7 @@ fn configuration(net: &Net, port: u16, role: Role, queue: usize) -> String {
     let middlebox = match role {
         Role::Boxed => r#"box = { kind = "aspq", idle_timeout = "50ms", trickle = "20ms" },"#,
         Role::Queue => "",
-        Role::Tree => {
+        Role::Tree | Role::Cores => {
             // Spoofed sources are in 10.9.0.0/16. Some have circuits of their own, whose number
             // changes, most share one of 64 prefixes, and a quarter is unknown.
             let rate = [5, 50, 20][queue % 3];
@@ -278,10 +292,13 @@ fn configuration(net: &Net, port: u16, role: Role, queue: usize) -> String {
             }
             std::fs::write(net.file("devices.csv"), lines).unwrap();
             let leaf = ["cake", "fq-codel"][queue / 3];
+            // Trees of all cores, also those of the past, share this rate. What waits must leave
+            // before the test ends.
+            let others = if role == Role::Cores { 10 } else { 3 };
             return format!(
                 "{head}link = {{ rate = \"20Mbit\", reverse = {{ rate = \"30Mbit\" }} }}\n\
                  [subscribers]\nnetwork = \"network.json\"\ndevices = \"devices.csv\"\n\
-                 queue = {{ kind = \"{leaf}\" }}\nothers = \"3Mbit\"\n"
+                 queue = {{ kind = \"{leaf}\" }}\nothers = \"{others}Mbit\"\n"
             );
         }
     };
@@ -359,7 +376,9 @@ struct Row {
 
 /// Runs a gate under abuse for `span`.
 fn hold(way: Way, role: Role, span: Duration, seed: u64) -> Row {
-    let net = Net::new(way);
+    let cores = if role == Role::Cores { 2 } else { 1 };
+    let mut net = Net::with_queues(way, cores);
+    net.cores = cores;
     net.silence();
     let port = free_port();
     let ends = if way == Way::Tun { ["in", "out"] } else { ["host"; 2] };
@@ -454,6 +473,7 @@ fn hold(way: Way, role: Role, span: Duration, seed: u64) -> Row {
         Role::Queue => "",
         Role::Boxed => " with ASPQ",
         Role::Tree => " with subscribers",
+        Role::Cores => " on two cores",
     };
     let name = format!("{way:?}{with}").to_lowercase();
     Row { name, cells: cells.iter().map(u64::to_string).collect() }
@@ -487,7 +507,8 @@ fn it_holds_under_abuse() {
     let seconds = asked.map_or(SECONDS, |text| text.parse().expect("a number of seconds"));
     let roles = [Role::Queue, Role::Boxed, Role::Tree];
     let ways = roles.map(|role| [Way::Tun, Way::Packet, Way::Xdp].map(|way| (way, role)));
-    let ways = ways.as_flattened();
+    let ways =
+        [ways.as_flattened(), &[Way::Packet, Way::Xdp].map(|way| (way, Role::Cores))].concat();
     let span = Duration::from_secs_f64(seconds / ways.len() as f64);
     let head = "back end|frames|flows|in|out|dropped|refused|lost before|clients|slowest ms|reloads|wrong|\
                 links|stops|kB early|kB late|descriptors";

@@ -298,6 +298,14 @@ pub fn hosts(net: &Net) -> (Box<dyn Io>, Pool) {
     open(&Config::parse(&ends, &Parts::builtin()).unwrap(), [None; 2]).unwrap()
 }
 
+/// Keeps this thread on a processor, so that interfaces take what it sends for the queue of that
+/// number. On a machine with one processor, one queue gets all.
+pub fn on_processor(number: usize) {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(number);
+    let _ = rustix::thread::sched_setaffinity(None, &set);
+}
+
 /// A port that is free now.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()

@@ -4,7 +4,9 @@
 //! `FOREBAY_CIRCUITS=10000 cargo test --release -p forebay-gate --test live ten_thousand -- --ignored
 //! --nocapture` prints the figures of docs/isp.md.
 
-use crate::net::{Gate, Net, Way, conserved, counters, free_port, get, hosts, possible, until};
+use crate::net::{
+    Gate, Net, Way, conserved, counters, free_port, get, hosts, on_processor, possible, until,
+};
 use etherparse::PacketBuilder;
 use forebay_core::Rng;
 use forebay_gate::control::ask;
@@ -216,10 +218,7 @@ fn send_twice(
     std::thread::scope(|scope| {
         for processor in 0..2 {
             scope.spawn(move || {
-                let mut set = rustix::thread::CpuSet::new();
-                set.set(processor);
-                // On a machine with one processor, one queue gets all.
-                let _ = rustix::thread::sched_setaffinity(None, &set);
+                on_processor(processor);
                 send(net, 0..packets, per_second, count, |number| {
                     circuit(processor as u64, number)
                 });

@@ -1,19 +1,16 @@
 //! A gate on several cores: plans, the link and sites that cores share, frames that arrive on another
 //! core, and what a second core brings.
 
-use super::{BUFFERS, LEN, Memory, Network, Wire, frame};
+use super::{BUFFERS, Ends, LEN, Memory, Network, Wire, frame};
 use forebay_core::{Duration, Time};
 use forebay_gate::accounts::Circuits;
 use forebay_gate::clock::Clock;
 use forebay_gate::config::Config;
+use forebay_gate::direction::Account;
 use forebay_gate::fresh::Fresh;
-use forebay_gate::gate::{Command, Gate, Handle};
-use forebay_gate::io::{BATCH, Io, Missed, Pool, Side};
-use forebay_shaper::headers::Layer;
-use rustix::fd::BorrowedFd;
+use forebay_gate::gate::{Command, Gate, Handle, Turn};
+use forebay_gate::io::{BATCH, Io, Pool, Side};
 use rustix::time::{ClockId, clock_gettime};
-use std::collections::VecDeque;
-use std::io;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier, Mutex};
 
@@ -201,6 +198,15 @@ fn every_packet_is_accounted_for_over_reloads() {
         gate.reload(more.config(|circuit| 3 + ((circuit + round) % 5) as u64));
         std::mem::forget(more);
     }
+    // What waits in trees of the past leaves at the rates that all trees share.
+    let waiting =
+        |gate: &Cores| gate.gates.iter().map(|one| one.account(Side::Outside).waiting).sum::<u64>();
+    let (held, begun) = (waiting(&gate), gate.now);
+    while waiting(&gate) > 0 {
+        gate.offer(std::iter::empty(), Duration::from_millis(5));
+        let took = gate.now - begun;
+        assert!(took < Duration::from_millis(10_000), "{} of {held} still wait", waiting(&gate));
+    }
     let total: u64 = gate.gates.iter().map(|gate| gate.circuit_totals(Side::Outside)[0]).sum();
     assert_eq!(total, gate.wires.iter().map(|wire| wire.lock().unwrap().given).sum::<u64>());
     let places = gate.gates.iter().zip(&gate.wires).map(|(gate, wire)| {
@@ -214,46 +220,26 @@ fn every_packet_is_accounted_for_over_reloads() {
 struct Mill {
     frames: Vec<Vec<u8>>,
     next: usize,
+    /// Frames that it makes still.
+    most: u64,
     swallowed: u64,
     total: Arc<Mutex<u64>>,
 }
 
-impl Io for Mill {
-    fn layer(&self) -> Layer {
-        Layer::Ethernet
-    }
-
-    fn receive(&mut self, side: Side, pool: &mut Pool, out: &mut Vec<u32>) -> io::Result<()> {
-        if side == Side::Inside {
-            return Ok(());
-        }
-        for _ in 0..BATCH {
-            let Some(index) = pool.take() else { break };
+impl Ends for Mill {
+    fn arrive(&mut self, side: Side, mut take: impl FnMut(&[u8]) -> bool) {
+        let most = if side == Side::Outside { self.most.min(BATCH as u64) } else { 0 };
+        for _ in 0..most {
             self.next = (self.next + 7) % self.frames.len();
-            let frame = &self.frames[self.next];
-            pool.buffer(index)[..frame.len()].copy_from_slice(frame);
-            pool.set_extent(index, 0, frame.len());
-            out.push(index);
+            if !take(&self.frames[self.next]) {
+                break;
+            }
+            self.most -= 1;
         }
-        Ok(())
     }
 
-    fn send(&mut self, _: Side, frames: &mut VecDeque<u32>, pool: &mut Pool) -> io::Result<()> {
-        self.swallowed += frames.len() as u64;
-        frames.drain(..).for_each(|index| pool.give(index));
-        Ok(())
-    }
-
-    fn descriptors(&self) -> io::Result<Vec<BorrowedFd<'_>>> {
-        Ok(Vec::new())
-    }
-
-    fn descriptor(&self, _: Side) -> BorrowedFd<'_> {
-        unreachable!("nothing waits")
-    }
-
-    fn missed(&mut self, _: Side) -> Missed {
-        Missed::default()
+    fn leave(&mut self, count: u64) {
+        self.swallowed += count;
     }
 }
 
@@ -261,6 +247,69 @@ impl Drop for Mill {
     fn drop(&mut self) {
         *self.total.lock().unwrap() += self.swallowed;
     }
+}
+
+#[test]
+fn threads_lose_no_frame_on_the_way_to_another_core() {
+    let (cores, each) = (3, 40_000);
+    let base = on(cores, "threads", 60, 10, 10_000);
+    let total = Arc::new(Mutex::new(0));
+    let end = |core: usize| {
+        let frames = (0..60).map(|circuit| frame((circuit + core) % 60, false)).collect();
+        let mill = Mill { frames, next: 0, most: each, swallowed: 0, total: total.clone() };
+        // So few buffers that frames come to cores which have none.
+        (Box::new(Memory(mill)) as Box<dyn Io>, Pool::new(300, 1_522).unwrap())
+    };
+    let ends = (0..cores).map(end).collect();
+    let (gates, handle) = Gate::on_cores(base.config(|_| 500), ends, false).unwrap();
+    let clock = Clock::new();
+    let work = |mut gate: Gate| {
+        let (mut clock, mut batch) = (clock, Vec::new());
+        let ended = |turn| matches!(turn, Turn::Ended(_));
+        while !ended(gate.turn(clock.now(), Duration::ZERO, [true; 2], &mut batch).unwrap()) {
+            std::thread::yield_now();
+        }
+        (gate.account(Side::Outside), gate.circuit_totals(Side::Outside))
+    };
+    let (accounts, lost) = std::thread::scope(|scope| {
+        let threads: Vec<_> = gates.into_iter().map(|gate| scope.spawn(|| work(gate))).collect();
+        let mut round = 0;
+        let lost = loop {
+            // Circuits come and go, so that others change their core.
+            let more = Network { circuits: 60 + round % 4, folder: base.folder.clone(), ..base };
+            let config = more.config(|_| 300 + 100 * (round % 5) as u64);
+            std::mem::forget(more);
+            let (sender, receiver) = channel();
+            for core in 0..cores {
+                let fresh = Fresh::on(config.clone(), core, &handle.rates).unwrap();
+                handle.send_to(core, Command::Reload(Box::new(fresh), sender.clone()));
+            }
+            (0..cores).for_each(|_| drop(receiver.recv().unwrap().unwrap()));
+            let (sender, receiver) = channel();
+            for core in 0..cores {
+                handle.send_to(core, Command::Status(sender.clone()));
+            }
+            let told: Vec<_> = (0..cores).map(|_| receiver.recv().unwrap()).collect();
+            let lost: u64 = told.iter().map(|status| status.outside.no_buffer).sum();
+            let come: u64 = told.iter().map(|status| status.reverse.received.packets).sum();
+            let held = told.iter().map(|one| one.reverse.backlog_packets + one.reverse.in_transit);
+            if come + lost == each * cores as u64 && held.sum::<u64>() == 0 {
+                break lost;
+            }
+            round += 1;
+        };
+        handle.stop();
+        let accounts: Vec<_> = threads.into_iter().map(|one| one.join().unwrap()).collect();
+        println!("{round} reloads; {lost} frames found no buffer");
+        (accounts, lost)
+    });
+    let sum = |of: fn(&(Account, [u64; 3])) -> u64| accounts.iter().map(of).sum::<u64>();
+    let received = sum(|(account, _)| account.received);
+    assert_eq!(received + lost, each * cores as u64);
+    assert_eq!(received, sum(|(account, _)| account.sent + account.dropped));
+    assert_eq!(received, sum(|(_, [offered, ..])| *offered));
+    assert_eq!(received, sum(|(_, [_, sent, dropped])| sent + dropped));
+    assert_eq!(*total.lock().unwrap(), sum(|(account, _)| account.sent));
 }
 
 /// Nanoseconds of a clock.
@@ -279,8 +328,8 @@ fn speed(network: &Network, seconds: f64, crosses: bool) -> (f64, f64) {
     let end = |core: usize| {
         let own = (0..network.circuits).filter(|circuit| crosses || is_of(core, *circuit));
         let frames: Vec<_> = own.map(|circuit| frame(circuit, false)).collect();
-        let mill = Mill { frames, next: 0, swallowed: 0, total: total.clone() };
-        let io: Box<dyn Io> = Box::new(mill);
+        let mill = Mill { frames, next: 0, most: u64::MAX, swallowed: 0, total: total.clone() };
+        let io: Box<dyn Io> = Box::new(Memory(mill));
         (io, Pool::new(BUFFERS / cores as u32, 1_522).unwrap())
     };
     let ends = (0..cores).map(end).collect();

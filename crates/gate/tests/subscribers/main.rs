@@ -43,35 +43,59 @@ struct Wire {
     no_buffer: u64,
 }
 
-struct Memory(Arc<Mutex<Wire>>);
+/// What is at the ends of a back end in memory.
+trait Ends: Send {
+    /// Passes a batch of the frames that arrive on `side` to `take`, which returns false if no buffer
+    /// is free.
+    fn arrive(&mut self, side: Side, take: impl FnMut(&[u8]) -> bool);
 
-impl Io for Memory {
-    fn layer(&self) -> Layer {
-        Layer::Ethernet
-    }
+    /// So many frames went out.
+    fn leave(&mut self, count: u64);
+}
 
-    fn receive(&mut self, side: Side, pool: &mut Pool, out: &mut Vec<u32>) -> io::Result<()> {
-        let wire = &mut *self.0.lock().unwrap();
+impl Ends for Arc<Mutex<Wire>> {
+    fn arrive(&mut self, side: Side, mut take: impl FnMut(&[u8]) -> bool) {
+        let wire = &mut *self.lock().unwrap();
         for _ in 0..BATCH {
             let coming = match side {
                 Side::Outside => &mut wire.coming,
                 Side::Inside => &mut wire.answers,
             };
             let Some(frame) = coming.pop_front() else { break };
-            let Some(index) = pool.take() else {
+            if take(&frame) {
+                wire.given += u64::from(side == Side::Outside);
+            } else {
                 wire.no_buffer += 1;
-                continue;
-            };
-            pool.buffer(index)[..frame.len()].copy_from_slice(&frame);
+            }
+        }
+    }
+
+    fn leave(&mut self, count: u64) {
+        self.lock().unwrap().left += count;
+    }
+}
+
+/// A back end in memory.
+struct Memory<T>(T);
+
+impl<T: Ends> Io for Memory<T> {
+    fn layer(&self) -> Layer {
+        Layer::Ethernet
+    }
+
+    fn receive(&mut self, side: Side, pool: &mut Pool, out: &mut Vec<u32>) -> io::Result<()> {
+        self.0.arrive(side, |frame| {
+            let Some(index) = pool.take() else { return false };
+            pool.buffer(index)[..frame.len()].copy_from_slice(frame);
             pool.set_extent(index, 0, frame.len());
             out.push(index);
-            wire.given += u64::from(side == Side::Outside);
-        }
+            true
+        });
         Ok(())
     }
 
     fn send(&mut self, _: Side, frames: &mut VecDeque<u32>, pool: &mut Pool) -> io::Result<()> {
-        self.0.lock().unwrap().left += frames.len() as u64;
+        self.0.leave(frames.len() as u64);
         frames.drain(..).for_each(|index| pool.give(index));
         Ok(())
     }

@@ -21,6 +21,9 @@ pub struct Ring<T> {
     offset: XdpRingOffset,
     /// The gate's own index, which only the gate writes.
     mine: u32,
+    /// As the consumer: the kernel's index when the gate last looked. Each look may fetch the word from
+    /// another processor's cache.
+    seen: u32,
     kind: std::marker::PhantomData<T>,
 }
 
@@ -37,7 +40,7 @@ impl<T: Copy> Ring<T> {
         let map = unsafe { mmap(std::ptr::null_mut(), length, protection, flags, socket, page) };
         let map = map.map_err(|error| because("a ring", error))?;
         let map = NonNull::new(map.cast()).expect("a mapping is not at zero");
-        Ok(Ring { map, length, offset, mine: 0, kind: std::marker::PhantomData })
+        Ok(Ring { map, length, offset, mine: 0, seen: 0, kind: std::marker::PhantomData })
     }
 
     fn word(&self, at: u64) -> &AtomicU32 {
@@ -81,8 +84,11 @@ impl<T: Copy> Ring<T> {
 
     /// As the consumer: takes the next entry, if there is one. [`Ring::release`] frees the places.
     pub fn take(&mut self) -> Option<T> {
-        if self.word(self.offset.producer).load(Ordering::Acquire) == self.mine {
-            return None;
+        if self.seen == self.mine {
+            self.seen = self.word(self.offset.producer).load(Ordering::Acquire);
+            if self.seen == self.mine {
+                return None;
+            }
         }
         // SAFETY: the kernel has written this place and leaves it alone until it is given back.
         let entry = unsafe { self.entry(self.mine).read() };
