@@ -2,18 +2,24 @@
 
     .venv/bin/python benches/lab_programs.py bytes      # 20 pairs twice, are all bytes equal?
     .venv/bin/python benches/lab_programs.py iperf3     # goodput of iperf3 and of `forebay run`
+    .venv/bin/python benches/lab_programs.py quinn      # quinn on tokio, and the source `quic`
 
 The programs are Debian's: apt-get install --no-install-recommends nginx-light openssh-server
 openssh-client wget socat netcat-openbsd bind9-dnsutils dnsmasq-base rsync git redis-server
 redis-tools openssl apache2-utils wrk lighttpd memcached mosquitto mosquitto-clients iputils-ping
 traceroute nghttp2-client nghttp2-server iperf3 curl
+
+quinn is built from benches/quinn. The part `quinn` needs an engine with the source `quic`:
+.venv/bin/maturin develop --release --features quic
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -25,6 +31,7 @@ KEPT = HERE.parent / "docs" / "lab" / "programs.json"
 CERTIFICATE = (
     "openssl req -x509 -newkey rsa:2048 -nodes -keyout k -out c -days 30 -subj /CN=server 2>&1"
 )
+QUINN = HERE.parent / "target" / "quinn" / "release" / "quinn-bulk"
 BIG = "head -c 2000000 /dev/zero >/tmp/big"
 PAIRS: dict[str, list[str]] = {
     "iperf3": ["server: iperf3 -s", "client: iperf3 -c server -t 5"],
@@ -68,6 +75,10 @@ PAIRS: dict[str, list[str]] = {
         "client: sh -c 'seq 20000 | socat -t 2 - TCP:server:7'",
     ],
     "netcat": ["server: nc -l -p 9", f"client: sh -c '{BIG}; nc -N server 9 </tmp/big'"],
+    "quinn, Linux 6.12": [f"server: {QUINN} receive", f"client: {QUINN} send server cubic 5"],
+    "iperf3, Linux 6.12": ["server: iperf3 -s", "client: iperf3 -c server -t 5"],
+    "quinn, BBR": [f"server: {QUINN} receive", f"client: {QUINN} send server bbr 5"],
+    "iperf3, BBR": ["server: iperf3 -s", "client: iperf3 -C bbr -c server -t 5"],
     "ping": ["client: ping -c 5 -i 0.3 server"],
     "traceroute": ["client: traceroute -n server"],
     "dig, dnsmasq": [
@@ -119,6 +130,7 @@ def scenario(**changes: Any) -> Scenario:
 
 def twice(name: str) -> dict[str, Any]:
     """A pair of programs run twice beside each other."""
+    kernel = lab.virtual.find(version="6.12" if name.endswith("6.12") else "6.1")
     with TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
         waits = [
             pool.submit(
@@ -126,6 +138,7 @@ def twice(name: str) -> dict[str, Any]:
                 scenario(),
                 seed=1,
                 programs=PAIRS[name],
+                kernel=kernel,
                 captures=Path(folder, number),
             )
             for number in ("one", "two")
@@ -199,12 +212,84 @@ def iperf3(rate: str, delay: str, congestion: str) -> dict[str, Any]:
     }
 
 
+def link(rate: str, delay: str, queue: str, **fields: Any) -> dict[str, Any]:
+    """Fields of the link, with a queue as on the command line."""
+    kind, _, limit = queue.partition(":")
+    own = {"kind": kind} | ({"limit": limit} if limit else {})
+    return {"rate": rate, "delay": delay, "queue": own, **fields}
+
+
+CASES_OF_QUINN = [
+    ("cubic", link("2Mbit", "20ms", "fifo:50p")),
+    ("cubic", link("10Mbit", "10ms", "fifo:50p")),
+    ("cubic", link("10Mbit", "40ms", "fifo:25p")),
+    ("cubic", link("50Mbit", "10ms", "fifo:150p")),
+    ("cubic", link("10Mbit", "20ms", "codel")),
+    ("cubic", link("20Mbit", "10ms", "fq-codel")),
+    ("cubic", link("10Mbit", "20ms", "fifo:100p", loss=0.005)),
+    ("new-reno", link("10Mbit", "10ms", "fifo:50p")),
+    ("new-reno", link("20Mbit", "20ms", "fq-codel")),
+    ("new-reno", link("10Mbit", "20ms", "pie")),
+]
+ALONE = (CASES_OF_QUINN[1], CASES_OF_QUINN[4])
+WARMUP_S, MEASURED_S = 10, 60
+
+
+def build_quinn() -> None:
+    """Build the program in benches/quinn."""
+    words = ["cargo", "build", "--release", "--locked", "--target-dir", QUINN.parents[1]]
+    subprocess.run([*words, "--manifest-path", HERE / "quinn" / "Cargo.toml"], check=True)
+
+
+def quinn(control: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Sockets, timers and TLS of quinn in the lab, and its protocol in the engine.
+
+    "alone" is quinn without segmentation offload, with the first seed.
+    """
+    end = WARMUP_S + MEASURED_S
+    base = scenario(**fields).with_all({"duration": f"{end}s", "warmup": f"{WARMUP_S}s"})
+    source = {"kind": "quic", "from": "client", "to": "server", "congestion": f"quinn-{control}"}
+
+    def real(seed: int, *words: str) -> dict[str, float]:
+        send = f"client: {QUINN} send server {' '.join([control, str(end + 1), *words])}"
+        result = lab.virtual.run(base, seed=seed, programs=[f"server: {QUINN} receive", send])
+        lines = result.files["programs/1-server.stdout"].decode().split("\n")
+        marks = [(int(time) * 1e-9, int(size)) for time, size in map(str.split, lines[:-1])]
+        return at_wire(result, 8 * rate_of(marks))
+
+    def model(seed: int) -> dict[str, float]:
+        result = run(base.with_("traffic", [source]), seed=seed)
+        return at_wire(result, result.summary["classes"]["quic"]["goodput_bps"])
+
+    # What is lost at random differs more from seed to seed.
+    seeds = range(1, 7 if "loss" in fields else 3)
+    found = {"quinn": list(map(real, seeds)), "forebay": list(map(model, seeds))}
+    if (control, fields) in ALONE:
+        found["alone"] = [real(1, "one-by-one")]
+    return {"congestion": control, "link": fields, **found}
+
+
+def rate_of(marks: list[tuple[float, int]]) -> float:
+    """Bytes a second from the end of the warm-up on, of times and bytes so far."""
+    zero = datetime(2026, 1, 1, tzinfo=timezone.utc).timestamp()
+    begin = min(marks, key=lambda mark: abs(mark[0] - zero - WARMUP_S))
+    end = marks[-1]
+    return (end[1] - begin[1]) / (end[0] - begin[0])
+
+
+def at_wire(result: Result, goodput_bps: float) -> dict[str, float]:
+    """The measures that are compared."""
+    queue = result.summary["queues"]["wire"]
+    return {"goodput_bps": goodput_bps, **{key: queue[key] for key in ("mean_delay_ms", "loss")}}
+
+
 def main() -> int:
     """Measure one part, and keep it."""
     part, *names = sys.argv[1:]
     kept = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {}
     if part == "bytes":
         rows = {row["programs"]: row for row in kept.get("bytes", [])}
+        build_quinn()
         for name in names or PAIRS:
             rows[name] = twice(name)
             print(json.dumps(rows[name]), flush=True)
@@ -216,6 +301,16 @@ def main() -> int:
             rows.append(iperf3(*case))
             print(json.dumps(rows[-1]), flush=True)
             kept["iperf3"] = rows
+            KEPT.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+    if part == "quinn":
+        build_quinn()
+        known = {(row["congestion"], str(row["link"])): row for row in kept.get("quinn", [])}
+        for number in map(int, names or range(len(CASES_OF_QUINN))):
+            control, fields = CASES_OF_QUINN[number]
+            known[control, str(fields)] = row = quinn(control, fields)
+            print(json.dumps(row), flush=True)
+            keys = [(control, str(fields)) for control, fields in CASES_OF_QUINN]
+            kept["quinn"] = [known[key] for key in keys if key in known]
             KEPT.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
     return 0
 

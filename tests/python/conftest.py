@@ -88,7 +88,7 @@ SLOW = {
     *("test_python_reference", "test_server", "test_sweep", "test_tune", "test_attack"),
     *("test_attack_suite", "test_why"),
     *("test_fuzz_page", "test_papers", "test_papers_fit", "test_suite_controls", "test_try_it"),
-    *("test_fit", "test_rattan", "test_next_minor", "test_source"),
+    *("test_fit", "test_rattan", "test_next_minor", "test_quinn", "test_source"),
 }
 """Files that `make test-fast` leaves out: long runs, compilers, browsers, kernels, namespaces."""
 

@@ -24,7 +24,8 @@ PYPA = "https://github.com/pypa/advisory-database"
 DATABASES = ROOT / "target" / "advisories"
 OLD = timedelta(days=30)
 """From then on a database deserves a warning: PyPA's changes every day."""
-MANIFESTS = [ROOT / place / "Cargo.toml" for place in ("", "fuzz", "contrib/rattan")]
+PLACES = ("", "fuzz", "contrib/rattan", "benches/quinn")
+MANIFESTS = [ROOT / place / "Cargo.toml" for place in PLACES]
 
 
 def pinned(lock: Path) -> Iterator[tuple[str, str]]:

@@ -58,53 +58,38 @@ impl Sender {
         }
     }
 
-    /// Writes what the connection takes.
+    /// Opens streams and writes to them what the connection takes. Called when the connection is open, and
+    /// when it reports that it takes more.
     pub fn write(&mut self, connection: &mut Connection, now: Instant) {
-        if self.is_over || connection.is_handshaking() {
+        if self.is_over {
             return;
         }
-        while self.open.len() < self.sending.streams as usize
-            && let Some(id) = connection.streams().open(Dir::Uni)
-        {
-            self.open.insert(id, self.sending.bytes.unwrap_or(u64::MAX));
-            let start = clock::time(now).as_nanos().to_be_bytes();
-            let mut head = [Bytes::copy_from_slice(&start)];
-            // A new stream has room, unless the whole connection has none: then the start is written
-            // with the rest, as zeros, and its completion is not counted.
-            if connection.send_stream(id).write_chunks(&mut head).is_ok()
-                && let Some(left) = self.open.get_mut(&id)
+        let Sending { streams, bytes, .. } = self.sending;
+        loop {
+            while self.open.len() < streams as usize
+                && let Some(id) = connection.streams().open(Dir::Uni)
             {
-                *left -= HEAD;
-            }
-        }
-        let ids: Vec<_> = self.open.keys().copied().collect();
-        for id in ids {
-            self.fill(connection, id);
-        }
-        self.send_datagrams(connection, clock::time(now));
-    }
-
-    /// Writes to stream `id` until it is complete or takes no more.
-    fn fill(&mut self, connection: &mut Connection, id: StreamId) {
-        let mut stream = connection.send_stream(id);
-        let Some(left) = self.open.get_mut(&id) else { return };
-        while *left > 0 {
-            let len = (*left).min(ZEROS.len() as u64) as usize;
-            match stream.write_chunks(&mut [Bytes::from_static(&ZEROS[..len])]) {
-                Ok(written) => {
-                    if self.sending.bytes.is_some() {
-                        *left -= written.bytes as u64;
-                    }
+                let left = self.open.entry(id).or_insert(bytes.unwrap_or(u64::MAX));
+                let start = clock::time(now).as_nanos().to_be_bytes();
+                let mut head = [Bytes::copy_from_slice(&start)];
+                // A new stream has room, unless the whole connection has none: then the start is
+                // written with the rest, as zeros, and its completion is not counted.
+                if connection.send_stream(id).write_chunks(&mut head).is_ok() {
+                    *left -= HEAD;
                 }
-                Err(_) => return,
+            }
+            let before = self.open.len();
+            self.open.retain(|id, left| fill(connection, *id, left, bytes.is_some()));
+            // One that is complete is followed by another.
+            if self.open.len() == before {
+                return;
             }
         }
-        let _ = stream.finish();
-        self.open.remove(&id);
     }
 
-    fn send_datagrams(&mut self, connection: &mut Connection, now: Time) {
-        let Some((rate, len)) = self.sending.datagrams else { return };
+    /// Sends the datagrams that are due, on a connection that is open.
+    pub fn send_datagrams(&mut self, connection: &mut Connection, now: Time) {
+        let Some((rate, len)) = self.sending.datagrams.filter(|_| !self.is_over) else { return };
         let interval = Duration::from_nanos(len * 8 * 1_000_000_000 / rate.bps().max(1));
         let next = self.next.get_or_insert(now);
         while *next <= now {
@@ -114,6 +99,22 @@ impl Sender {
             *next += interval.max(Duration::from_nanos(1));
         }
     }
+}
+
+/// Writes to stream `id`, of which `left` bytes are left unless it is endless, until it takes no more. False
+/// if it is complete.
+fn fill(connection: &mut Connection, id: StreamId, left: &mut u64, has_end: bool) -> bool {
+    let mut stream = connection.send_stream(id);
+    while *left > 0 {
+        let len = (*left).min(ZEROS.len() as u64) as usize;
+        match stream.write_chunks(&mut [Bytes::from_static(&ZEROS[..len])]) {
+            Ok(written) if has_end => *left -= written.bytes as u64,
+            Ok(_) => {}
+            Err(_) => return true,
+        }
+    }
+    let _ = stream.finish();
+    false
 }
 
 /// The receiving application.

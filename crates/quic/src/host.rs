@@ -207,6 +207,7 @@ impl Host {
     /// Handles what the connection reports, and lets the application act.
     fn turn(&mut self, now: Instant) {
         let Some((handle, connection)) = &mut self.connection else { return };
+        let mut has_news = false;
         loop {
             while let Some(event) = connection.poll_endpoint_events() {
                 if let Some(event) = self.endpoint.handle_event(*handle, event) {
@@ -214,7 +215,7 @@ impl Host {
                 }
             }
             match connection.poll() {
-                Some(Event::Connected) => self.is_open = true,
+                Some(Event::Connected) => (self.is_open, has_news) = (true, true),
                 Some(Event::ConnectionLost { reason }) => {
                     self.is_open = false;
                     use quinn_proto::ConnectionError::{ApplicationClosed, LocallyClosed};
@@ -222,14 +223,20 @@ impl Host {
                         self.fault = Some(format!("the connection is lost: {reason}"));
                     }
                 }
-                Some(Event::HandshakeDataReady | Event::Stream(_)) => {}
-                Some(Event::DatagramReceived | Event::DatagramsUnblocked) => {}
+                Some(Event::Stream(_) | Event::DatagramReceived) => has_news = true,
+                Some(Event::HandshakeDataReady | Event::DatagramsUnblocked) => {}
                 None => break,
             }
         }
         match &mut self.role {
-            Role::Sender(sender) => sender.write(connection, now),
-            Role::Receiver(receiver) => receiver.read(connection),
+            Role::Sender(sender) if self.is_open => {
+                if has_news {
+                    sender.write(connection, now);
+                }
+                sender.send_datagrams(connection, clock::time(now));
+            }
+            Role::Receiver(receiver) if has_news => receiver.read(connection),
+            _ => {}
         }
     }
 }

@@ -3,14 +3,15 @@
 //! Source: draft-ietf-quic-qlog-main-schema-05 and draft-ietf-quic-qlog-quic-events-04 (qlog 0.3), as
 //! sequences of JSON texts (RFC 7464). A file is complete up to its last line at any time.
 //!
-//! Three things are corrected on the way to the file. quinn-proto 0.11.19 writes times of round trips in
-//! seconds, where the draft wants milliseconds; 2^64-1 where there is no slow start threshold; and not
-//! which end it is, nor one group for both ends.
+//! Four things are corrected on the way to the file. quinn-proto 0.11.19 writes times of round trips in
+//! seconds, where the draft wants milliseconds; 2^64-1 where there is no slow start threshold; not which
+//! end it is, nor one group for both ends; and the length of a packet as that of its header's field of
+//! this name, where the draft, and qvis, which draws no packet without it, want it in `raw`.
 
 use crate::clock;
 use forebay_core::Time;
 use quinn_proto::{ConnectionId, QlogConfig, QlogStream, Side};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -38,6 +39,12 @@ impl Sink {
         }
         if let Some(group) = record.get_mut("group_id") {
             *group = self.id.as_str().into();
+        }
+        let header = record.pointer_mut("/data/header").and_then(Value::as_object_mut);
+        if let Some(length) = header.and_then(|header| header.remove("length"))
+            && record["name"] == "transport:packet_sent"
+        {
+            record["data"]["raw"] = json!({ "length": length });
         }
         if record["name"] == "recovery:metrics_updated"
             && let Some(data) = record["data"].as_object_mut()

@@ -83,8 +83,7 @@ def discipline(name: str, folder: Path, source: Path | None) -> None:
     """
     from forebay import _new_crate
 
-    tree = source if source is not None else _new_crate.source_tree(folder)
-    crate = _new_crate.write(_new_crate.DISCIPLINE, name, folder, tree)
+    crate = _new_crate.write(_new_crate.DISCIPLINE, name, folder, source)
     say(
         f"{crate}: the rule is src/lib.rs. Next:\n"
         f"  cd {crate}\n"
@@ -109,8 +108,7 @@ def endpoint(name: str, folder: Path, source: Path | None) -> None:
     """
     from forebay import _new_crate
 
-    tree = source if source is not None else _new_crate.source_tree(folder)
-    crate = _new_crate.write(_new_crate.ENDPOINT, name, folder, tree)
+    crate = _new_crate.write(_new_crate.ENDPOINT, name, folder, source)
     say(
         f"{crate}: the protocol is src/lib.rs, its network tests/world.rs. Next:\n"
         f"  cd {crate}\n"

@@ -47,7 +47,7 @@ ENDPOINT = Kind(
 )
 
 
-def source_tree(start: Path) -> Path | None:
+def _source_tree(start: Path) -> Path | None:
     """The folder of forebay's sources around `start` or this module, if there is one."""
     here = Path(__file__).resolve()
     begun = _disk.leads_to(start)
@@ -65,7 +65,8 @@ def write(kind: Kind, name: str, folder: Path, source: Path | None) -> Path:
         name: of a discipline also what scenarios call it.
         folder: where the crate's folder comes.
         source: a source tree, whose crates are used where they lie, or a folder of packed crates,
-            which are unpacked into the new crate. None: Cargo takes them from its registry.
+            which are unpacked into the new crate. None: the source tree around the folder or this
+            module; if there is none, Cargo takes them from its registry.
 
     Raises:
         ScenarioError: the name is no name, the folder is there, or `source` has no crates.
@@ -78,6 +79,7 @@ def write(kind: Kind, name: str, folder: Path, source: Path | None) -> Path:
     crate = folder / name
     if crate.exists():
         raise ScenarioError(f"{crate} exists; choose another name or remove it")
+    source = source if source is not None else _source_tree(folder)
     crates = sorted([kind.base, *kind.parts])
     files: dict[str, str | bytes] = {}
     paths: dict[str, str] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from forebay._engine import ScenarioError
 from forebay._explore import protocol, results
 from forebay._explore.inbox import Asked, Inbox
 from forebay._explore.stage import Client, Stage
+from test_endpoints_in_c import WINDOW
+from test_plugins import compiled
 
 
 def test_fewer_lanes_can_be_jumped_in() -> None:
@@ -317,3 +320,21 @@ def test_a_save_on_a_full_disk_leaves_nothing(
         "small-codel.toml",
         "small-today.toml",
     ]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_hosts_with_a_protocol_of_their_own_are_watched(tmp_path: Path) -> None:
+    library = compiled(WINDOW, tmp_path / "libwindow.so")
+    traffic = [{"name": "up", "kind": "window", "flows": 2}, *SCENARIO["traffic"]]
+    with staged(SCENARIO | {"plugins": [str(library)], "traffic": traffic}) as stage:
+        tab = Tab(stage)
+        assert tab.ask("lanes", queues=["fifo", "codel"]) == []
+        frames = []
+        for at_ns in (1_500_000_000, 500_000_000, 1_500_000_000):
+            assert tab.ask("seek", at_ns=at_ns) == tab.ask("pause") == []
+            frames.append(tab.frame["lanes"][0]["queues"])
+        assert frames[0] == frames[2] != frames[1]
+        assert tab.ask("change", path="dumbbell.rate", value="2Mbit") == []
+        assert tab.ask("join", traffic={"kind": "window"}) == []
+        assert tab.ask("leave", traffic=0) == tab.ask("seek", at_ns=1_900_000_000) == []
+        assert tab.ask("pause") == [] and tab.frame["now_ns"] == 1_900_000_000
