@@ -6,10 +6,13 @@ Runs need a kernel (`make virtual-linux`). Where it is built they must work in C
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -23,6 +26,7 @@ from forebay._engine import ScenarioError
 from forebay.lab import topology
 from forebay.lab.errors import LabError
 from forebay.lab.virtual import kernel, programs, runs
+from test_virtual_lab import guests_of
 
 SCENARIO = {
     "title": "programs",
@@ -285,3 +289,34 @@ def test_a_trace_of_opportunities_drives_a_gate(guest_gate: Path, tmp_path: Path
     )
     assert linux["capacity_bps"] == pytest.approx(model["capacity_bps"], rel=0.001)
     assert linux["utilization"] == pytest.approx(model["utilization"], rel=0.05)
+
+
+FRONT = """
+import sys
+from forebay import Scenario, lab
+
+link = {"name": "wire", "from": "client", "to": "server", "rate": "10Mbit", "delay": "10ms"}
+lab.virtual.run(
+    Scenario.of({"duration": "10000s", "link": [link]}),
+    gate=sys.argv[1],
+    programs=["server: sh -c 'sleep 9000 & sleep 9000'", "client: ping -i 0.01 server"],
+)
+"""
+
+
+def test_of_a_killed_front_no_program_is_left(guest_gate: Path) -> None:
+    words = [sys.executable, "-c", FRONT, str(guest_gate)]
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as front:
+        # Linux itself, its helpers and the programs, each a process of the machine.
+        deadline = time.monotonic() + 120
+        while (begun := len(list(guests_of(front.pid)))) < 6 and time.monotonic() < deadline:
+            assert front.poll() is None
+            time.sleep(0.05)
+        front.kill()
+    assert begun >= 6
+    deadline = time.monotonic() + 60
+    while (left := list(guests_of(front.pid))) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for each in left:
+        os.kill(each, signal.SIGKILL)
+    assert not left
