@@ -297,6 +297,25 @@ class Breaks(Mute):
         raise ValueError(message)
 
 
+class Last(Mute):
+    """Sends one datagram, when its flow stops."""
+
+    left = 0
+
+    def end(self, _now: int) -> None:
+        self.left = 1
+
+    def transmit(self, _now: int) -> bytes | None:
+        self.left -= 1
+        return b"last" if self.left == 0 else None
+
+
+def test_the_sending_end_is_told_that_its_flow_stops() -> None:
+    here = scenario(traffic=[{"kind": "last", "stop": "2s"}, {"kind": "last", "name": "never"}])
+    classes = forebay.run(here.with_classes(Last)).summary["classes"]
+    assert (classes["last"]["delivered"], classes["never"]["delivered"]) == (1, 0)
+
+
 @pytest.mark.parametrize(
     ("owner", "said"),
     [
