@@ -268,6 +268,15 @@ pub unsafe fn text<'a>(from: *const c_char) -> Option<&'a str> {
     unsafe { CStr::from_ptr(from) }.to_str().ok()
 }
 
+/// The text at `from` with a replacement for what is not UTF-8; None if it is NULL.
+///
+/// # Safety
+/// As [`text`].
+pub unsafe fn legible(from: *const c_char) -> Option<String> {
+    // SAFETY: by the contract above.
+    (!from.is_null()).then(|| unsafe { CStr::from_ptr(from) }.to_string_lossy().into_owned())
+}
+
 /// Writes `text` and a zero byte into the `size` bytes at `to`. Text that is too long is cut off.
 ///
 /// # Safety

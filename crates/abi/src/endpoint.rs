@@ -1,6 +1,6 @@
 //! Ends of flows behind the C interface.
 
-use crate::convert::{self, c_string, text};
+use crate::convert::{self, c_string, legible, text};
 use crate::interface::*;
 use crate::schema::{self, fill_in};
 use crate::version;
@@ -85,6 +85,12 @@ impl EndpointKind {
         if known.timeout.is_some() && known.on_timeout.is_none() {
             return Err(missing("on_timeout"));
         }
+        if known.headers as usize >= LONGEST {
+            return Err(format!(
+                "endpoint \"{name}\": its headers have {} bytes; an IP packet has at most {LONGEST}",
+                known.headers
+            ));
+        }
         // SAFETY: as above.
         let schema =
             unsafe { text(known.schema) }.map_or(Ok(json!({})), serde_json::from_str::<Value>);
@@ -160,10 +166,9 @@ impl End {
         let (state, room) = (self.state, &mut self.room[..]);
         let answer = self.under_way.during(function, || act(state, room));
         // SAFETY: the state is an end of this kind; the text is the library's.
-        let said = self.kind.known.fault.and_then(|fault| unsafe { text(fault(state)) });
-        if let Some(said) = said {
-            self.fault = Some(said.to_owned());
-        }
+        self.fault = self.kind.known.fault.and_then(|fault| {
+            self.under_way.during(Function::Fault, || unsafe { legible(fault(state)) })
+        });
         Some(answer)
     }
 
@@ -255,7 +260,8 @@ impl End {
 
 impl Drop for End {
     fn drop(&mut self) {
+        let (destroy, state) = (self.kind.calls.destroy, self.state);
         // SAFETY: the state is an end of this kind, and is not used again.
-        unsafe { (self.kind.calls.destroy)(self.state) };
+        self.under_way.during(Function::Destroy, || unsafe { destroy(state) });
     }
 }

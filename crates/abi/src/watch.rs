@@ -40,6 +40,8 @@ named_enum! {
         OnTimeout = "on_timeout",
         End = "end",
         Delivered = "delivered",
+        Fault = "fault",
+        Destroy = "destroy",
         Load = "loading",
     }
 }

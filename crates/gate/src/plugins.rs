@@ -55,11 +55,8 @@ impl Parts {
                 .map_err(|error| refuse(error.message))?;
             let is_python = path.extension().is_some_and(|extension| extension == "py");
             require(!is_python, "", || IN_PYTHON.into()).map_err(|error| refuse(error.message))?;
-            let kinds = forebay::load(path).map_err(refuse)?.kinds;
-            if kinds.is_empty() {
-                return Err(refuse("it has only endpoints, which a gate does not run".into()));
-            }
-            for entry in kinds {
+            // A gate does not run endpoints, but a scenario's plug-ins may have some.
+            for entry in forebay::load(path).map_err(refuse)?.kinds {
                 <dyn Discipline as Part>::join(&mut disciplines, entry)
                     .map_err(|error| refuse(error.message))?;
             }

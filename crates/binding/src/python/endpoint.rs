@@ -33,7 +33,11 @@ impl End {
     /// # Errors
     /// It lacks methods of an endpoint.
     pub fn of(class: &Arc<Class>, instance: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let optional = |name| instance.getattr_opt(name).map(|method| method.map(Bound::unbind));
+        // A parameter may have the name of a method.
+        let optional = |name| {
+            let method = instance.getattr_opt(name)?.filter(|found| found.is_callable());
+            PyResult::Ok(method.map(Bound::unbind))
+        };
         Ok(End {
             class: Arc::clone(class),
             under_way: Calls::of(&class.who),

@@ -28,6 +28,8 @@ struct End {
     timer: Key,
     /// The last instant in which it was asked, and how often since time has passed.
     asked: (Time, u32),
+    /// Whether it could send once.
+    was_asked: bool,
 }
 
 /// Most turns of one end, and most datagrams that it sends, in one instant. An end that wants more does
@@ -41,7 +43,12 @@ impl Ends {
     /// A flow between these ends, with `number` for queues; the path to the first end begins at stop
     /// `backward`.
     pub fn new(ends: [Box<dyn Endpoint>; 2], number: u32, backward: u32) -> Self {
-        let end = |endpoint| End { endpoint, timer: Key::NEVER, asked: (Time::ZERO, 0) };
+        let end = |endpoint| End {
+            endpoint,
+            timer: Key::NEVER,
+            asked: (Time::ZERO, 0),
+            was_asked: false,
+        };
         Ends {
             ends: ends.map(end),
             number,
@@ -57,12 +64,12 @@ impl Ends {
         self.backward
     }
 
-    /// Begins or ends the flow if it is time.
-    fn turn(&mut self, now: Time, stop: Time) {
+    /// Begins the flow, or ends it at its sender, `side` 0, if it is time.
+    fn turn(&mut self, now: Time, stop: Time, side: u32) {
         if !replace(&mut self.has_begun, true) {
             self.ends.iter_mut().for_each(|end| end.endpoint.begin(now));
         }
-        if now >= stop && !replace(&mut self.has_ended, true) {
+        if side == 0 && now >= stop && !replace(&mut self.has_ended, true) {
             self.ends[0].endpoint.end(now);
         }
     }
@@ -115,11 +122,11 @@ impl Transport {
     ) {
         let User { entry, stop, .. } = &mut self.users[(index / 2) as usize];
         let Entry::Endpoints(ends) = entry else { unreachable!("the user has two ends") };
-        let had_begun = ends.has_begun;
-        ends.turn(now, *stop);
-        let endpoint = &mut ends.ends[(index % 2) as usize].endpoint;
-        if had_begun && endpoint.deadline(now).is_some_and(|deadline| deadline <= now) {
-            endpoint.on_deadline(now);
+        ends.turn(now, *stop, index % 2);
+        let end = &mut ends.ends[(index % 2) as usize];
+        // An end sends what it begins with before its first deadline.
+        if end.was_asked && end.endpoint.deadline(now).is_some_and(|deadline| deadline <= now) {
+            end.endpoint.on_deadline(now);
         }
         self.let_send(now, index, fabric, measures);
     }
@@ -142,7 +149,7 @@ impl Transport {
         else {
             unreachable!("an endpoint has sent it")
         };
-        ends.turn(now, *stop);
+        ends.turn(now, *stop, u32::from(!backward));
         if !backward {
             measures.arrived(user, delay, waited, datagram.len() as u32);
         }
@@ -173,6 +180,7 @@ impl Transport {
             end.asked = (now, 0);
         }
         end.asked.1 += 1;
+        end.was_asked = true;
         let headers = end.endpoint.headers();
         loop {
             buffer.clear();
