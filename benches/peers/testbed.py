@@ -223,8 +223,7 @@ def _words(seeds: int) -> Iterator[str]:
     yield (
         "Each cell of *To adopt or not to adopt L4S-compatible congestion control?* has ten trials "
         "of 60 s. Here the same set-ups run with "
-        f'`preset = "linux"` for both transfers, and with {seeds} seeds (where packets may be '
-        "marked 5, or 3 beside BBR v3 with ECN). The hosts had L4STeam's "
+        f'`preset = "linux"` for both transfers, and with {seeds} seeds. The hosts had L4STeam\'s '
         "Linux 5.15 (Prague, DualPI2), Linux 5.13 (CUBIC, BBR v1) and 6.4 (BBR v3). Offload was "
         "off at their interfaces, but TCP makes buffers of several segments nevertheless."
     )
@@ -278,7 +277,8 @@ TRIED = {
     "FQ-CoDel": "CUBIC, 8 BDP: A 16.6 ms, B 16.4; testbed 19.2, here 16.7",
     "FQ-CoDel, step for L4S": "0.5 BDP: A 47.7 to 48.9 Mbit/s, B 47.7 to 48.7; testbed 43.1 to "
     "44.1 whatever it runs beside, here 47.6 to 48.6",
-    "DualPI2": "BBR v3: A 31.4 Mbit/s, B 30.7; testbed 37.7, here 32.5",
+    "DualPI2": "0.5 BDP, BBR v3: A 31.4 Mbit/s, B 30.7 (5 seeds); testbed 37.7, here 31.6. "
+    "BBR v1: testbed 12.4 to 12.7, here 9.6",
 }
 """Prague in a typical cell that misses, with each thing that was tried."""
 
