@@ -27,7 +27,7 @@ from forebay.papers.choices import Choices, SetUp
 from forebay.papers.claims import parts
 from forebay.papers.data import Data, Where
 from forebay.papers.files import ClaimTable, StatementTable
-from forebay.papers.judge import in_range, judged, verdict_of
+from forebay.papers.judge import deciding, in_range, judged, verdict_of
 from forebay.papers.paper import Paper, load
 from forebay.sweep import Study, several
 from forebay.sweep.layout import COMPLETE
@@ -50,8 +50,8 @@ _MOST = 500
 _SEED = 1
 
 Asked = ClaimTable | StatementTable
-Verdict = tuple[str, int, int]
-"""A verdict, and how many of the numbers are in range."""
+Verdict = tuple[str, int, int, str]
+"""A verdict, how many of the numbers are in range, of how many, and the reading that decides."""
 
 
 @dataclass(frozen=True)
@@ -192,6 +192,8 @@ class _Search:
         self._tables = {each.name: each.tables for each in paper.file.study}
         self._made: dict[tuple[str, SetUp, int, int], tuple[str, Study]] = {}
         self._known: dict[tuple[str, ...], Verdict] = {}
+        # One for all studies: a claim may compare their runs.
+        self._fresh = max(study.most for study in read.values())
         self._replications: int | None = None
         self._anew: int | None = None
 
@@ -230,10 +232,11 @@ class _Search:
                 {
                     "name": name,
                     "points": len(study.points),
+                    "page_runs": study.most,
                     "runs": self._runs(study, self._replications),
                     "seed": study.seed,
                     "again": self._runs(study, self._anew),
-                    "again_seed": study.seed + study.most,
+                    "again_seed": study.seed + self._fresh,
                 }
                 for name, study in self._studies.items()
             ],
@@ -262,7 +265,11 @@ class _Search:
         }
         if holding and len(holding) < len(tried):
             sure = [each for each in holding if each in again]
-            found["with"] = min(map(self._choices.changed, sure or holding), key=len)
+            chosen = min(sure or holding, key=lambda setup: len(self._choices.changed(setup)))
+            found["with"] = self._choices.changed(chosen)
+            by = {each.setup: each for each in tried}
+            if reading := by[chosen].verdicts[id_][3]:
+                found["reading"] = reading
             # One set-up alone says nothing about single options.
             found["only"] = {
                 choice.name: [each.name for each in choice.option if each.name in under]
@@ -281,7 +288,7 @@ class _Search:
             "conclusions": [
                 {"words": each.words, "verdict": verdict, "good": inside, "of": count}
                 for each in self._paper.claims.conclusion
-                for verdict, inside, count in [judged.verdicts[each.words]]
+                for verdict, inside, count, _ in [judged.verdicts[each.words]]
             ],
         }
 
@@ -412,9 +419,12 @@ class _Search:
             if known not in self._known:
                 try:
                     found = parts(sources, self._paper.numbers(each))
-                    self._known[known] = verdict_of(found), in_range(found), judged(found)
+                    self._known[known] = (
+                        *(verdict_of(found), in_range(found), judged(found)),
+                        deciding(found),
+                    )
                 except ScenarioError:  # Something was not measured, or not where it is asked for.
-                    self._known[known] = "not testable", 0, 0
+                    self._known[known] = "not testable", 0, 0, ""
             verdicts[_id(each)] = self._known[known]
         return Judged(setup, verdicts, self._claims)
 
@@ -435,7 +445,7 @@ class _Search:
             if at not in self._made:
                 made = self._choices.study(setup, name, study)
                 if replications is not None or fresh:
-                    made = made.repeated(at[2], fresh * study.most)
+                    made = made.repeated(at[2], fresh * self._fresh)
                 made = replace(made, name=f"{name} ({self._choices.told(setup)})")
                 self._made[at] = f"{name}-{made.hash[:16]}", made
             found[name] = self._made[at]

@@ -134,11 +134,22 @@ def _best(found: Mapping[str, Any]) -> str:
         return f"{good} of {of} claims and {numbers['good']} of {numbers['of']} numbers"
 
     if not best["changed"]:
-        return f"No set-up satisfies more claims than the page's: {said(page)}."
-    return (
-        f"One set-up satisfies {said(best)} at once ({options(best['changed'])}). "
-        f"The page's set-up satisfies {said(page)} with the same runs."
+        told = f"No set-up satisfies more claims than the page's: {said(page)}."
+    else:
+        told = (
+            f"One set-up satisfies {said(best)} at once ({options(best['changed'])}). "
+            f"The page's set-up satisfies {said(page)} with the same runs."
+        )
+    told += (
+        " A claim whose words have several readings counts with the one that fits best, whose "
+        "study may choose starts, delays or buffers itself."
     )
+    if any(each["again"] < each["page_runs"] for each in found["studies"]):
+        told += (
+            " Points have fewer runs here than above, so a claim that is decided there may be open "
+            "here."
+        )
+    return told
 
 
 def _seeds(found: Mapping[str, Any]) -> str:

@@ -75,14 +75,20 @@ def readings(parts: Sequence[Part]) -> dict[str, list[Part]]:
     return {name: asked[name] for name in sorted(asked, key=fit)}
 
 
+def deciding(parts: Sequence[Part]) -> str:
+    """The reading that fits best, if a claim does not have the same verdict under every one."""
+    asked = readings(parts)
+    return next(iter(asked)) if len({_verdict(each) for each in asked.values()}) > 1 else ""
+
+
 def in_range(parts: Sequence[Part]) -> int:
     """How many numbers surely lie in range, under the reading that fits best."""
     return _good(best(parts))
 
 
 def judged(parts: Sequence[Part]) -> int:
-    """How many numbers are judged, under every reading."""
-    return sum(not part.fitted for part in parts)
+    """How many numbers the reading that fits best has."""
+    return len(best(parts))
 
 
 _ORDER = [PAPER[each] for each in (Standing.INSIDE, Standing.OPEN, Standing.OUTSIDE)]

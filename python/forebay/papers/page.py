@@ -271,11 +271,14 @@ def _named(claim: Mapping[str, Any]) -> str:
 
 
 def _inside(claim: Mapping[str, Any]) -> str:
-    named = (each["reading"] for each in claim["parts"] if each.get("reading"))
-    reading = claim.get("reading") or next(named, "")
-    parts = [each for each in claim["parts"] if each.get("reading", "") in ("", reading)]
-    counted = verdicts.inside(parts)
-    return f"{counted['good']}/{counted['of']}" if counted["of"] else ""
+    """Numbers in range, of all, under the reading that fits best."""
+    named = dict.fromkeys(each["reading"] for each in claim["parts"] if each.get("reading"))
+    found = []
+    for reading in [claim["reading"]] if claim.get("reading") else named or [""]:
+        parts = [each for each in claim["parts"] if each.get("reading", "") in ("", reading)]
+        found.append(verdicts.inside(parts))
+    best = max(found, key=lambda counted: counted["good"] / max(counted["of"], 1))
+    return f"{best['good']}/{best['of']}" if best["of"] else ""
 
 
 def _numbers(found: Mapping[str, Any]) -> list[Block]:

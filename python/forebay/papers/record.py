@@ -20,7 +20,7 @@ from forebay.papers import drawn, library, tables
 from forebay.papers.claims import parts, told
 from forebay.papers.data import Data, NotRun
 from forebay.papers.files import ClaimTable, FigureTable, SectionTable, StatementTable
-from forebay.papers.judge import Part, readings, verdict_of
+from forebay.papers.judge import Part, deciding, verdict_of
 from forebay.papers.numbers import Sources
 from forebay.papers.paper import Asking, Paper
 from forebay.sweep import Study
@@ -197,7 +197,8 @@ def _claim(
         found = [] if why else parts(sources, paper.numbers(claim))
         verdict = "not testable" if why else verdict_of(found)
         theirs = [] if why else parts(sources, claim.theirs)
-    reason, reading = why, _reading(found)
+    reading = deciding(found) if found else ""
+    reason = why
     if not why and (verdict != "reproduced" or reading):
         reason = _reason(claim, sources)
         if verdict == "not testable":
@@ -211,12 +212,6 @@ def _claim(
         **({"reading": reading} if reading else {}),
         **({"theirs": [_part(part) for part in theirs]} if theirs else {}),
     }
-
-
-def _reading(found: Sequence[Part]) -> str:
-    """The reading that fits best, if a claim does not have the same verdict under every one."""
-    asked = readings(found) if found else {}
-    return next(iter(asked)) if len({verdict_of(each) for each in asked.values()}) > 1 else ""
 
 
 def _reason(claim: ClaimTable, sources: Sources) -> str:

@@ -46,7 +46,9 @@ def class_of(claim: Mapping[str, Any], fit: Mapping[str, Any] | None = None) -> 
     tried = {} if fit is None else {each["id"]: each for each in fit["claims"]}
     found = tried.get(claim["id"], {})
     if found.get("again") and found.get("with"):
-        return Class(WITH, options(_shared(claim["id"], fit) or found["with"]))
+        told = options(_shared(claim["id"], fit) or found["with"])
+        reading = f'; the reading "{found["reading"]}"' if found.get("reading") else ""
+        return Class(WITH, told + reading)
     if verdict == "differs" and any(each["verdict"] == verdict for each in claim.get("theirs", ())):
         return Class(CONTRADICTED)
     return Class(verdict)
