@@ -165,8 +165,8 @@ impl End {
         }
         let (state, room) = (self.state, &mut self.room[..]);
         let answer = self.under_way.during(function, || act(state, room));
-        // SAFETY: the state is an end of this kind; the text is the library's.
         self.fault = self.kind.known.fault.and_then(|fault| {
+            // SAFETY: the state is an end of this kind; the text is the library's.
             self.under_way.during(Function::Fault, || unsafe { legible(fault(state)) })
         });
         Some(answer)
