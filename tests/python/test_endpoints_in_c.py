@@ -64,6 +64,7 @@ def test_an_endpoint_in_c_is_a_kind_for_every_command(window: Path, tmp_path: Pa
         assert refused.returncode == 2 and said in refused.stderr, refused.stderr
 
 
+FAULTLESS = ".on_timeout = on_timeout,"
 FAULTS = [
     ("return DATAGRAM;", "return (intptr_t)size + 1;", "transmit returned 65536; at most 65535"),
     ("return DATAGRAM;", "return -7;", "transmit returned -7; at most 65535 bytes fit"),
@@ -83,8 +84,20 @@ FAULTS = [
     ('\\"default\\": 0.5', '\\"default\\": 2', "its schema: property"),
     ("index == 0 ? &WINDOW : NULL", "(void)index, NULL", "no discipline and no endpoint"),
     ("end->sends = sends;", 'snprintf(error, size, "decrease: is odd"); return NULL;', "is odd"),
-    (".on_timeout = on_timeout,", ".on_timeout = on_timeout, .fault = says,", ": nothing works"),
+    (FAULTLESS, f"{FAULTLESS} .fault = says,", ": nothing works"),
+    (FAULTLESS, f"{FAULTLESS} .fault = says_otherwise,", ": l\N{REPLACEMENT CHARACTER}uft nicht"),
+    (FAULTLESS, f"{FAULTLESS} .fault = quits,", "its fault ended the process"),
+    (FAULTLESS, f"{FAULTLESS} .fault = hangs,", "its fault does not return"),
+    (".destroy = destroy,", ".destroy = leaves,", "its destroy ended the process"),
+    (".headers = 28,", ".headers = 65535,", "its headers have 65535 bytes"),
 ]
+HELPERS = r"""
+static const char *says(const void *state) { (void)state; return "nothing works"; }
+static const char *says_otherwise(const void *state) { (void)state; return "l\xe4uft nicht"; }
+static const char *quits(const void *state) { (void)state; exit(0); return NULL; }
+static const char *hangs(const void *state) { (void)state; for (;;) { } return NULL; }
+static void leaves(void *state) { (void)state; exit(0); }
+static const ForebayEndpoint"""
 
 
 @pytest.mark.parametrize(("whole", "broken", "said"), FAULTS)
@@ -93,12 +106,7 @@ def test_an_endpoint_in_c_that_does_what_it_may_not_is_named(
 ) -> None:
     text = WINDOW.read_text("utf-8")
     assert text.count(whole) == 1, whole
-    if "says" in broken:
-        text = text.replace(
-            "static const ForebayEndpoint",
-            "static const char *says(const void *state) { (void)state; return "
-            '"nothing works"; }\nstatic const ForebayEndpoint',
-        )
+    text = text.replace("static const ForebayEndpoint", HELPERS, 1)
     source = tmp_path / "broken.c"
     source.write_text(text.replace(whole, broken), "utf-8")
     quiet = ["-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-const-variable"]
