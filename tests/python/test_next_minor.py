@@ -20,6 +20,9 @@ PARTS = ("core", "disciplines", "conformance", "abi", "plugin")
 
 pytestmark = pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust")
 
+POLISH = (
+    '    /// New.\n    pub polish: Option<unsafe extern "C" fn(state: *const c_void) -> u32>,\n'
+)
 CHANGES = {
     "crates/core/src/discipline.rs": [
         (
@@ -51,16 +54,13 @@ CHANGES = {
             "    pub rate: u64,\n    /// New.\n    pub colour: u32,\n"
             "    /// New.\n    pub rest: u32,\n}",
         ),
-        (
-            "}\n\n/// The symbol that",
-            "    /// New.\n"
-            '    pub polish: Option<unsafe extern "C" fn(state: *const c_void) -> u32>,\n'
-            "}\n\n/// The symbol that",
-        ),
+        ("}\n\n/// A kind of endpoint", POLISH + "}\n\n/// A kind of endpoint"),
+        ("}\n\n/// The symbol that", POLISH + "}\n\n/// The symbol that"),
     ],
     "crates/abi/src/version.rs": [
         ("ForebaySetting, rate: 8", "ForebaySetting, rest: 4"),
         ("ForebayDiscipline, dequeue_batch: call", "ForebayDiscipline, polish: call"),
+        ("ForebayEndpoint, fault: call", "ForebayEndpoint, polish: call"),
     ],
     "crates/abi/src/convert.rs": [
         ("Other FOREBAY_OTHER", "Other FOREBAY_OTHER, Melted FOREBAY_MELTED"),
@@ -83,7 +83,12 @@ HOST = """\
 //! Loads plug-ins and checks that each keeps every contract.
 fn main() {
     for path in std::env::args().skip(1) {
-        for kind in forebay::load(path.as_ref()).expect("it loads").kinds {
+        let plugin = forebay::load(path.as_ref()).expect("it loads");
+        for kind in plugin.endpoints {
+            let made = kind.make(&serde_json::json!({}), true).map(drop);
+            println!("{}: {made:?}", kind.words[0]);
+        }
+        for kind in plugin.kinds {
             let checked = forebay_conformance::check(&kind, &serde_json::json!({}));
             println!("{}: {checked:?}", kind.name);
         }
@@ -176,23 +181,27 @@ def kept(folder: Path, into: Path) -> Path:
 def test_plugins_and_programs_of_this_version_and_the_next_run_together(tmp_path: Path) -> None:
     header = max((ROOT / "crates/abi/surface").glob("forebay-1.*.h"), key=lambda path: path.name)
     minor = int(header.stem.split(".")[-1])
-    # A plug-in in Rust, of this version, and one in C, with this version's header as it is kept.
+    # A plug-in in Rust, of this version, and two in C, with this version's header as it is kept.
     # With the features that `cargo test` chooses for the workspace: little is left to build.
     cargo(ROOT, ROOT / "target", "build", "--locked", "--workspace", "--lib", "--tests")
     codel = ROOT / "target" / "debug" / "libcodel_plugin.so"
     (tmp_path / "forebay.h").write_text(header.read_text())
-    blue, source = tmp_path / "libblue.so", ROOT / "examples" / "plugins" / "blue.c"
-    words = ["cc", "-shared", "-fPIC", "-O1", "-I", tmp_path, "-o", blue, source]
-    subprocess.run([*map(str, words)], check=True)
+    blue, window = (tmp_path / f"lib{name}.so" for name in ("blue", "window"))
+    for library in (blue, window):
+        source = ROOT / "examples" / "plugins" / f"{library.stem.removeprefix('lib')}.c"
+        words = ["cc", "-shared", "-fPIC", "-O1", "-I", tmp_path, "-o", library, source]
+        subprocess.run([*map(str, words)], check=True)
     # The next version's program; its plug-in is the same source.
     target = ROOT / "target" / "next"
     folder = kept(next_minor(tmp_path / "next", minor), ROOT / "target" / "next-source")
     cargo(folder, target, "build", "--offline")
     next_codel = target / "debug" / "libcodel_plugin.so"
     done = subprocess.run(
-        [target / "debug" / "host", codel, next_codel, blue], capture_output=True, text=True
+        [target / "debug" / "host", codel, next_codel, blue, window],
+        capture_output=True,
+        text=True,
     )
-    kinds = ["my-codel: Ok(())", "my-codel: Ok(())", "blue: Ok(())"]
+    kinds = ["my-codel: Ok(())", "my-codel: Ok(())", "blue: Ok(())", "window: Ok(())"]
     assert done.stdout.splitlines() == [*kinds, f"version {1 << 16 | minor + 1:x}"], done.stderr
     # This version's program.
     this = [sys.executable, "-c", THIS, *map(str, (next_codel, codel, blue))]

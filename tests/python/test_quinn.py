@@ -28,7 +28,7 @@ pytestmark = [
 ]
 
 
-def test_quinn_sends_in_the_virtual_lab() -> None:
+def test_quinn_sends_in_the_virtual_lab(guest_gate: Path) -> None:
     done = subprocess.run(["cargo", "fmt", "--check"], cwd=FOLDER, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     environment = {**os.environ, "CARGO_TARGET_DIR": str(TARGET)}
@@ -37,16 +37,11 @@ def test_quinn_sends_in_the_virtual_lab() -> None:
     words = ["cargo", "build", "--release", "--locked"]
     done = subprocess.run(words, cwd=FOLDER, env=environment, capture_output=True, text=True)
     assert done.returncode == 0 and "warning" not in done.stderr, done.stderr
-    try:
-        kernel = lab.virtual.find()
-    except lab.LabError as error:
-        pytest.skip(f"it is built; not run: {error}")
-    if kernel is None:
-        pytest.skip("it is built; not run: there is no kernel (make virtual-linux)")
     program = TARGET / "release" / "quinn-bulk"
     link = {"name": "wire", "from": "client", "to": "server", "rate": "4Mbit", "delay": "5ms"}
     result = lab.virtual.run(
         Scenario.of({"duration": "3s", "link": [link]}),
+        gate=guest_gate,
         programs=[f"server: {program} receive", f"client: {program} send server new-reno 2"],
     )
     _, sent = result.summary["programs"]
