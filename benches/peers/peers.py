@@ -134,7 +134,9 @@ class Toolbox:
             build += ["-o", str(program), str(sources / "libhtsim.a")]
             subprocess.run(build, check=True)
             self.commands["htsim"] = [str(program)]
-            self.versions["htsim"] = digest(sources / "libhtsim.a")[:12]
+            words = ["git", "-C", str(htsim), "rev-parse", "--short=12", "HEAD"]
+            commit = subprocess.run(words, capture_output=True, text=True).stdout.strip()
+            self.versions["htsim"] = commit or "unknown"
 
     def run(
         self, simulator: str, case: Case, seed: int, *, alone: bool = False, **more: Any

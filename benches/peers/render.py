@@ -198,6 +198,7 @@ def key(row: Mapping[str, Any]) -> str:
 def speed_section(document: Mapping[str, Any]) -> dict[str, Any]:
     """The section of speed and memory."""
     versions = document["versions"]
+    htsim = f", htsim {versions['htsim']}" if "htsim" in versions else ""
     rows, growth = [], []
     for load in document["loads"]:
         ours = load["results"]["forebay"]
@@ -216,7 +217,7 @@ def speed_section(document: Mapping[str, Any]) -> dict[str, Any]:
                 ]
             )
         flows = load["options"].get("flows", 16)
-        if flows >= 1000:
+        if flows >= 1000 and "htsim" not in load["results"]:
             sizes = [ours[each] / flows / 1000 for each in ("grown", "memory")]
             growth.append(f"{sizes[0]:.2f} and {sizes[1]:.2f} kB with {flows} flows")
     return {
@@ -225,8 +226,8 @@ def speed_section(document: Mapping[str, Any]) -> dict[str, Any]:
         "version": versions["forebay"],
         "command": "make bench-peers",
         "text": [
-            f"ns-2 {versions['ns-2']}, ns-3 {versions['ns-3']} (Debian's build, with logging "
-            f"compiled in); {document['machine']}.{_faster(document)}",
+            f"ns-2 {versions['ns-2']}, ns-3 {versions['ns-3']} (Debian's, with logging)"
+            f"{htsim}; {document['machine']}.{_faster(document)}",
             *SPEED,
             "Memory for each flow: first what forebay's engine needs while it runs (hosts, "
             "connections, meters, the queue and packets in flight), then the peak of its whole "
@@ -257,17 +258,19 @@ def speed_section(document: Mapping[str, Any]) -> dict[str, Any]:
 def _faster(document: Mapping[str, Any]) -> str:
     """How many times as fast as each peer forebay runs its longest load of few flows, if any."""
     few = [each for each in document["loads"] if each["options"].get("flows", 16) == 16]
-    said = []
-    for peers in (("ns-2", "ns-3"), ("htsim",)):
-        theirs = [each for each in few if set(peers) <= set(each["results"])]
-        if theirs:
-            load = max(theirs, key=lambda each: float(each["options"]["duration"]))
-            ours = load["results"]["forebay"]["run_rate"]
-            times = (
-                f"{ours / load['results'][each]['run_rate']:.3g} times {each}'s" for each in peers
-            )
-            said.append(f"{', '.join(times)} with {load['name']}")
-    return f" Packets per CPU second: {'; '.join(said)}." if said else ""
+    if not few:
+        return ""
+    longest: dict[str, Mapping[str, Any]] = {}
+    for load in sorted(few, key=lambda each: float(each["options"]["duration"]), reverse=True):
+        for name in load["results"]:
+            longest.setdefault(name, load)
+    times = ", ".join(
+        f"{ours['run_rate'] / load['results'][name]['run_rate']:.3g} times {name}'s"
+        for name, load in longest.items()
+        if name != "forebay"
+        for ours in [load["results"]["forebay"]]
+    )
+    return f" Packets per CPU second, {longest['forebay']['name']}: {times}."
 
 
 def rate(value: float) -> str:
