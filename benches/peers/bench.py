@@ -48,6 +48,9 @@ def large(flows: int, rate: float, buffer: int, duration: float, *only: str) -> 
     return Case("speed", options, only or SIMULATORS)
 
 
+BESIDE_HTSIM = ("forebay", "htsim")
+
+
 def plain(flows: int, access: bool) -> Load:
     """What htsim can do: New Reno without SACK, an acknowledgment for each segment."""
     case = small(1010.0) if flows == 16 else large(flows, 1e9, 1700, 10.0)
@@ -57,7 +60,6 @@ def plain(flows: int, access: bool) -> Load:
     return Load(f"{flows} New Reno flows, {rate}{hops}", Case("speed", options, BESIDE_HTSIM), 5)
 
 
-BESIDE_HTSIM = ("forebay", "htsim")
 # One bandwidth-delay product of 1 Gbit/s and 20.4 ms there and back: 1700 packets of 1500 bytes.
 LOADS = (
     Load("16 flows, 10 Mbit/s, 110 s", small(110.0), 5),

@@ -33,12 +33,20 @@ struct Hop {
     Pipe* pipe;
 };
 
-class Dumbbell {
-public:
+// The links that all flows share, and those that each has for itself.
+struct Dumbbell {
+    EventList& events;
+    bool access;
+    Hop there, back;
+
     Dumbbell(const std::map<std::string, double>& options, EventList& events)
         : events(events), access(options.at("access") != 0),
           there(link(options.at("rate"), options.at("delay"), mem_b(options.at("buffer") + 1) * PACKET)),
           back(link(options.at("rate"), options.at("delay"), ENDLESS)) {}
+
+    Hop link(double rate, double delay, mem_b room) {
+        return {new Queue(linkspeed_bps(rate), room, events, nullptr), new Pipe(timeFromSec(delay), events)};
+    }
 
     // The links of a flow in one direction, to where it ends.
     Route* route(const Hop& middle, PacketSink* end) {
@@ -50,21 +58,10 @@ public:
         return found;
     }
 
-private:
-    Hop link(double rate, double delay, mem_b room) {
-        return {new Queue(linkspeed_bps(rate), room, events, nullptr), new Pipe(timeFromSec(delay), events)};
-    }
-
     static void push(Route* route, const Hop& hop) {
         route->push_back(hop.queue);
         route->push_back(hop.pipe);
     }
-
-    EventList& events;
-    bool access;
-
-public:
-    Hop there, back;
 };
 
 long resident_peak() {

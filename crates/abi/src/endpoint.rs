@@ -6,7 +6,7 @@ use crate::schema::{self, fill_in};
 use crate::version;
 use crate::watch::{self, Function};
 use forebay_core::{ConfigError, Ecn, Time};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
@@ -92,11 +92,7 @@ impl EndpointKind {
             ));
         }
         // SAFETY: as above.
-        let schema =
-            unsafe { text(known.schema) }.map_or(Ok(json!({})), serde_json::from_str::<Value>);
-        let schema = schema.map_err(|error| error.to_string()).and_then(schema::described);
-        let schema = schema
-            .and_then(|schema| schema::legible(&schema).map(|()| schema))
+        let schema = schema::read(unsafe { text(known.schema) }, false)
             .map_err(|error| format!("endpoint \"{name}\": its schema: {error}"))?;
         let who = format!("plug-in {from}, endpoint \"{name}\"").into();
         Ok(Arc::new(EndpointKind {

@@ -9,7 +9,7 @@ use crate::version;
 use crate::watch::{self, Function};
 use forebay_core::{Conduct, ConfigError, Discipline, Entry, Recipe, Setting};
 use schemars::{Schema, SchemaGenerator};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::ffi::{CString, c_char};
 use std::sync::Arc;
 
@@ -50,13 +50,8 @@ pub unsafe fn import(
     };
     kind.create.ok_or_else(|| missing("create"))?;
     // SAFETY: as above.
-    let schema = unsafe { text(kind.schema) }.map_or(Ok(json!({})), serde_json::from_str::<Value>);
-    let schema = schema.map_err(|error| error.to_string()).and_then(schema::described);
-    let schema = schema.and_then(|schema| match kind.effective {
-        None => schema::legible(&schema).map(|()| schema),
-        Some(_) => Ok(schema),
-    });
-    let schema = schema.map_err(|error| format!("discipline \"{name}\": its schema: {error}"))?;
+    let schema = schema::read(unsafe { text(kind.schema) }, kind.effective.is_some())
+        .map_err(|error| format!("discipline \"{name}\": its schema: {error}"))?;
     let who = format!("plug-in {from}, discipline \"{name}\"").into();
     let ForebayDiscipline { keeps_order, shapes, .. } = kind;
     let facts = Conduct::USUAL.with_order(keeps_order).with_shaping(shapes);

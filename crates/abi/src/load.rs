@@ -115,7 +115,8 @@ fn open(path: &Path, from: &str) -> Result<Parts, String> {
     };
     if disciplines.is_none() && endpoints.is_none() {
         return Err(format!(
-            "it has no function `{DISCIPLINES}` or `{ENDPOINTS}`; is it a plug-in? forebay.h says what it exports"
+            "it has no function `{DISCIPLINES}` or `{ENDPOINTS}`; is it a plug-in? forebay.h says \
+             what it exports"
         ));
     }
     // SAFETY: as above. The library stays for ever; its structs keep the interface's contracts.

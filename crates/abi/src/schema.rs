@@ -2,7 +2,7 @@
 //! with the others for plug-ins that leave it to it.
 
 use forebay_core::{ConfigError, Limit, config};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Types of parameters that `forebay.h` reads.
 const LEGIBLE: [&str; 4] = ["number", "integer", "boolean", "string"];
@@ -20,6 +20,20 @@ const BOUNDS: [Bound; 4] = [
 /// The properties of `schema`, which was checked by [`described`].
 fn properties(schema: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
     schema.get("properties").and_then(Value::as_object).into_iter().flatten()
+}
+
+/// The schema in `text`, empty if there is none. The host checks parameters by it, and must be able to,
+/// unless the plug-in `checks` them itself.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn read(text: Option<&str>, checks: bool) -> Result<Map<String, Value>, String> {
+    let schema = text.map_or(Ok(json!({})), serde_json::from_str);
+    let schema = described(schema.map_err(|error| error.to_string())?)?;
+    if !checks {
+        legible(&schema)?;
+    }
+    Ok(schema)
 }
 
 /// `schema`, if it describes parameters: a table, and in each of its properties `type`, `enum`,
@@ -72,7 +86,7 @@ fn is_list(found: &Value) -> bool {
 ///
 /// # Errors
 /// What is wrong, and where.
-pub fn legible(schema: &Map<String, Value>) -> Result<(), String> {
+fn legible(schema: &Map<String, Value>) -> Result<(), String> {
     for (name, form) in properties(schema) {
         if !form["type"].as_str().is_some_and(|kind| LEGIBLE.contains(&kind)) {
             return Err(format!(

@@ -1,7 +1,8 @@
 //! Packet headers: the fields that a host of real packets reads, and the few that it rewrites.
 //!
 //! `etherparse` reads them, unless they are [`plain`]. Headers that it cannot read make a packet
-//! without ports, or one that is not IP, never an error. Checksums are updated by the difference (RFC 1624, equation 3).
+//! without ports, or one that is not IP, never an error. Checksums are updated by the difference
+//! (RFC 1624, equation 3).
 
 mod plain;
 

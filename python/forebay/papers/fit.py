@@ -257,24 +257,24 @@ class _Search:
                 ("differs", "differs"),
             )
         }
-        holding = [each.setup for each in tried if id_ in each.good]
+        holding = [each for each in tried if id_ in each.good]
         found: dict[str, Any] = {
             "id": id_,
             **counts,
             "again": sum(id_ in each.good for each in again.values()),
         }
         if holding and len(holding) < len(tried):
-            sure = [each for each in holding if each in again]
-            chosen = min(sure or holding, key=lambda setup: len(self._choices.changed(setup)))
-            found["with"] = self._choices.changed(chosen)
-            by = {each.setup: each for each in tried}
-            if reading := by[chosen].verdicts[id_][3]:
+            sure = [each for each in holding if each.setup in again]
+            chosen = min(sure or holding, key=lambda each: len(self._choices.changed(each.setup)))
+            found["with"] = self._choices.changed(chosen.setup)
+            if reading := chosen.verdicts[id_][3]:
                 found["reading"] = reading
             # One set-up alone says nothing about single options.
             found["only"] = {
                 choice.name: [each.name for each in choice.option if each.name in under]
                 for at, choice in enumerate(self._choices.tables)
-                if (under := {each[at] for each in holding}) < {each.setup[at] for each in tried}
+                if (under := {each.setup[at] for each in holding})
+                < {each.setup[at] for each in tried}
                 and len(holding) > 1
             }
         return found
