@@ -49,7 +49,8 @@ def linux() -> list[str]:
 
 
 def speed() -> list[str]:
-    [load] = [each for each in results("speed")["loads"] if each["name"] == "16 flows, 10 Mbit/s, 1010 s"]
+    loads = {each["name"]: each for each in results("speed")["loads"]}
+    load = loads["16 flows, 10 Mbit/s, 1010 s"]
     rates = {name: each["run_rate"] for name, each in load["results"].items()}
     ns_2, ns_3 = (rates["forebay"] / rates[name] for name in ("ns-2", "ns-3"))
     return [f"{ns_2:.1f} times the packets per CPU second of ns-2", f"{ns_3:.0f} times those of"]

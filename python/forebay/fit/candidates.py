@@ -129,6 +129,9 @@ def candidates(
     found = [Candidate("fifo", {"kind": "fifo", "limit": limit(usual_room or large)}, usual_room)]
     if usual_room is not None and (less := usual_room - HELD_S * rate / 8) > 3000:
         found.append(Candidate("fifo", {"kind": "fifo", "limit": limit(less)}, less))
+    if most is not None:
+        # Beside others of that room, it shows whether they do anything.
+        found.append(Candidate("fifo", {"kind": "fifo", "limit": limit(most)}, most))
     fair: list[float | None] = [None] if held is None else [None, held]
     kinds: list[tuple[str, dict[str, Any], list[float | None]]] = [
         ("codel", {}, tight),

@@ -47,6 +47,8 @@ _LOSSES = 60
 """Lost packets that are enough to see a discipline by."""
 _LEAST_S = 6.0
 """Seconds of load that a candidate's run has at least, or 40 round trips if those are shorter."""
+_PINGS, _OFTEN = 50, 0.95
+"""Pings that show how long a queue grew, and the share of them that waited less than then."""
 _COMPARED = ("fifo", "codel", "pie", "fq-codel", "cake")
 """What the scenario compares with what was found."""
 
@@ -222,11 +224,25 @@ def _horizon(seen: Measurement, rate: float, rtt: float) -> float:
 def _rooms(seen: Measurement, direct: Direct, rate: float, held: Held | None) -> Rooms:
     """What was in the queue when packets were lost."""
     events = at_losses(seen, direct, held, rate)
+    if seen.vantage == "summary":
+        events = _longest(seen, direct, rate)
     if not len(events):
         return Rooms(None, None, None)
     most = max(1500.0, float(np.max(events)))
     counted = most if held is None else max(1500.0, usual_top((held.least + held.most) / 2))
     return Rooms(max(1500.0, top_of(events)[0]), most, counted)
+
+
+def _longest(seen: Measurement, direct: Direct, rate: float) -> Numbers:
+    """Bytes that waited when most did: a report has no times of losses."""
+    begin, end = seen.load
+    trips = seen.trips
+    inside = trips.probes & (trips.at > begin + 0.3 * (end - begin)) & (trips.at < end)
+    if not len(seen.losses.at) or direct.rtt is None or np.count_nonzero(inside) < _PINGS:
+        return np.empty(0)
+    waits = waits_of(seen, direct.rtt.value, rate)[inside]
+    longest: Numbers = waits[waits >= np.quantile(waits, _OFTEN)] * rate / 8
+    return longest
 
 
 def _cross(direct: Direct, rate: float) -> float:

@@ -58,9 +58,10 @@ class Discipline:
     misfit: float
     """How far the best one's runs are from the measurement: about 1 if it explains all."""
     why: str = ""
-    """Why it cannot be told, and which measurement would tell."""
+    """Why it cannot be told, and which measurement would tell; or why others act as it does."""
     alike: tuple[str, ...] = ()
-    """Those that it can be, the likeliest first: one if it is named, none if all may be."""
+    """Those that it can be, the likeliest first: one if it is named, unless the others would act
+    as it does; none if all may be."""
 
 
 @dataclass(frozen=True, slots=True)

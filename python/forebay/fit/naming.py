@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -20,8 +20,6 @@ _ALIEN = 5.0
 _SHALLOW, _EXPLAINED = 12, 1.0
 """Packets that a queue must hold before its discipline shows plainly; with less, the mean square
 of standard deviations up to which a candidate must explain the measurement."""
-_ACT_S = {"fifo": np.inf, "codel": 0.005, "pie": 0.015}
-"""What must wait before a discipline does anything that a FIFO does not, in s."""
 _FLOWS, _SECONDS = 4, 20.0
 """Least load of which more would not tell much more."""
 
@@ -41,7 +39,9 @@ def named(seen: Measurement, direct: Direct, judged: Sequence[Judged]) -> Discip
     if why:
         return Discipline(None, shares, first.misfit, why)
     if shares[first.candidate.kind] < SURE:
-        why = f"{_either([NAMES[each] for each in alike])} look alike; {_next(seen, direct, alike)}"
+        if why := _acts_as_fifo(best, judged, alike):
+            return Discipline("fifo", shares, first.misfit, why, alike)
+        why = f"{_either([NAMES[each] for each in alike])} look alike; {_next(seen, alike)}"
         return Discipline(None, shares, first.misfit, why, alike)
     return Discipline(first.candidate.kind, shares, first.misfit, "", (first.candidate.kind,))
 
@@ -83,16 +83,29 @@ def _no_name(seen: Measurement, direct: Direct, first: Judged) -> str:
 _LOAD = "load the link with four transfers for 25 s while pinging (forebay fit --measure)"
 
 
-def _next(seen: Measurement, direct: Direct, alike: Sequence[str]) -> str:
-    """Which measurement would tell disciplines apart, or that none would."""
+def _acts_as_fifo(
+    best: Mapping[str, Judged], judged: Sequence[Judged], alike: Sequence[str]
+) -> str:
+    """Why it is a FIFO whichever of them it is; empty if they differ.
+
+    Runs of a FIFO of the same room are the same then, so that they explain as much.
+    """
+    own = {each.candidate.room: each for each in judged if each.candidate.kind == "fifo"}
+    others = [kind for kind in alike if kind != "fifo"]
+    for kind in others:
+        room = best[kind].candidate.room
+        if room not in own or own[room].likelihood != best[kind].likelihood or room is None:
+            return ""
+    names = _either([NAMES[each] for each in others])
+    return (
+        f"{names} would do nothing in so short a buffer that a FIFO does not: whichever it is, it "
+        "acts as a FIFO"
+    )
+
+
+def _next(seen: Measurement, alike: Sequence[str]) -> str:
+    """Which measurement would tell disciplines apart."""
     begin, end = seen.load
-    waits = direct.overflow.waits
-    room = float(np.max(waits)) if len(waits) else np.inf
-    if all(room < _ACT_S.get(kind, 0.0) for kind in alike if kind != "fifo"):
-        return (
-            f"no measurement tells them apart, since the buffer holds {room * 1e3:.3g} ms, and "
-            "none of them does anything before more waits: all act as a FIFO"
-        )
     if len(seen.flows) < _FLOWS or end - begin < _SECONDS:
         return _LOAD
     if seen.vantage == "receiver":

@@ -167,10 +167,11 @@ def page(found: Fitted) -> Page:
 
 
 def _kind(found: Fitted) -> str:
-    kind = found.discipline.kind
-    if kind is not None:
-        return NAMES[kind]
-    return " or ".join(NAMES[each] for each in found.discipline.alike) or CANNOT
+    kind, alike = found.discipline.kind, found.discipline.alike
+    if kind is None:
+        return " or ".join(NAMES[each] for each in alike) or CANNOT
+    others = " or ".join(NAMES[each] for each in alike if each != kind)
+    return f"{NAMES[kind]}, or {others} acting as one" if others else NAMES[kind]
 
 
 def _table(found: Fitted) -> Table:
@@ -199,7 +200,7 @@ def _reasons(found: Fitted) -> Iterator[str]:
     for name, title in TITLES.items():
         if not found.estimates[name].decided:
             yield f"{title}: {found.estimates[name].why}"
-    if found.discipline.kind is None:
+    if found.discipline.why:
         yield f"discipline: {found.discipline.why}"
 
 
