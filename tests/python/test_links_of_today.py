@@ -28,7 +28,7 @@ PROFILE: dict[str, Any] = {
 }
 
 
-def links(what: str, path: Path, *more: str) -> subprocess.CompletedProcess[str]:
+def links(what: str, path: Path | str, *more: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(PROGRAM), what, str(path), *more]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -72,3 +72,19 @@ def test_other_files_end_in_a_line(tmp_path: Path, what: str) -> None:
         assert done.returncode == 1 and done.stdout == ""
         [line] = done.stderr.splitlines()
         assert line.startswith(f"error: {path}: ")
+
+
+def test_a_station_of_wifi_has_its_share_of_the_channel() -> None:
+    times = [
+        [int(line) for line in links("wifi", str(each), "--seconds", "20").stdout.split()]
+        for each in range(4)
+    ]
+    assert all(own == sorted(own) and own[-1] <= 20_000 for own in times)
+    counts = [len(own) for own in times]
+    assert max(counts) < 1.2 * min(counts)
+    # Aggregates of 4 ms, some of which collide, and the waits between them.
+    assert 0.7 * 5000 < sum(counts) < 5000
+    # One that is alone waits for 7.5 slots in the mean: 4.2 ms for each.
+    alone = links("wifi", "0", "--stations", "1", "--seconds", "20").stdout.split()
+    assert len(alone) == pytest.approx(20 / 4.1985e-3, rel=0.01)
+    assert links("wifi", "4").returncode == 1

@@ -68,6 +68,7 @@ class Template(str, Enum):
     parking_lot = "parking-lot"
     cellular = "cellular"
     lte = "lte"
+    wifi = "wifi"
     starlink = "starlink"
     sensors = "sensors"
 
