@@ -30,6 +30,8 @@ _CLOCKS = (1000.0, 250.0, 100.0)
 """Ticks a second of TCP's timestamps: Linux's today, those of older ones and of others."""
 _CLOCK_OFF = 0.05
 """By how much a clock may seem to be off, as a queue grows from the first packet to the last."""
+_USUAL = (1460, 1448, 1440, 1428)
+"""Bytes of payload of a full segment: over IPv4 and IPv6, without timestamps and with them."""
 _SHORT_S = 1.0
 """Flows that sent for a shorter time are not of the load."""
 
@@ -134,19 +136,20 @@ def measurement_of(
     )
     flows, all_trips, all_arrivals, all_losses, all_marks = [], [], [], [], []
     for number, each in enumerate(chosen):
-        data = packets.where(each.data)
-        back = packets.where(each.back)
-        ways = _Ways(data, back, time[each.data], time[each.back])
+        recorded, back = packets.where(each.data), packets.where(each.back)
+        data, parts = _segments(recorded)
+        sent = np.repeat(time[each.data], parts)
+        ways = _Ways(data, back, sent, time[each.back])
         if at_sender:
             found = ways.sender()
         else:
-            found = ways.receiver(_late(packets.where(each.way), time[each.way]), quickest)
+            late = _late(packets.where(each.way), time[each.way])
+            found = ways.receiver(None if late is None else np.repeat(late, parts), quickest)
         all_trips.append((*found.trips, number))
         all_arrivals.append((*found.arrived, number))
         all_losses.append((found.lost, number))
         all_marks.append((found.marked, number))
         full = int(np.max(np.minimum(data["len"], 1500)))
-        sent = time[each.data]
         flows.append(Flow(float(sent[0]), float(sent[-1]), int(np.median(data["dscp"])), full))
     all_trips += [(*each, -1) for each in echoes]
     source, destination = (packets.addresses[number] for number in ends)
@@ -178,6 +181,35 @@ class _Load:
     back: Wholes
     """Packets in the other direction, with ACK."""
     bytes: int
+
+
+def _segments(data: Packets) -> tuple[Packets, Wholes]:
+    """Data as it is on the wire, and how many segments each recorded packet was.
+
+    A host hands several segments to its network card at once, or is given them so, and records them
+    as one packet (segmentation offload).
+    """
+    payload = data["payload"]
+    whole = np.ones(len(payload), int)
+    if payload.max(initial=0) <= _USUAL[0]:
+        return data, whole
+    sizes, counts = np.unique(payload, return_counts=True)
+    usual = sizes[sizes <= _USUAL[0]]
+    common = [int(usual[np.argmax(counts[sizes <= _USUAL[0]])])] if len(usual) else []
+    # The segment of which most packets are a multiple, the largest of several.
+    shares = {each: counts[sizes % each == 0].sum() for each in {*common, *_USUAL}}
+    size = max(shares, key=lambda each: (shares[each], each))
+    if shares[size] < 0.5 * len(payload):
+        return data, whole
+    parts = np.maximum(1, -(-payload // size))
+    which = np.repeat(np.arange(len(payload)), parts)
+    before = (np.arange(len(which)) - np.repeat(np.cumsum(parts) - parts, parts)) * size
+    found = {name: each[which] for name, each in data.columns.items()}
+    head = found["len"] - found["payload"]
+    found["payload"] = np.minimum(size, found["payload"] - before)
+    found["len"] = head + found["payload"]
+    found["seq"] = (found["seq"] + before) % 2**32
+    return Packets(found, data.addresses), parts
 
 
 def _loads(packets: Packets, time: Numbers) -> Iterator[_Load]:
