@@ -23,10 +23,11 @@ def in_range(sources: Sources, prague_mbps: float, cubic_mbps: float, **row: Any
     return "yes" if predicted(sources, "overload", row, published, 1e-6) else "no"
 
 
-def in_range_rows(sources: Sources) -> Interval:
-    """How many rows are `in_range`."""
+def in_range_rows(sources: Sources, at_most: float = 100) -> Interval:
+    """How many rows are `in_range`, with datagrams of at most so many Mbit/s."""
     rows = sources.rows("published", Number(study="overload"), {})
-    return exactly(sum(in_range(sources, **row) == "yes" for row in rows))
+    asked = [row for row in rows if row["mbps"] <= at_most]
+    return exactly(sum(in_range(sources, **row) == "yes" for row in asked))
 
 
 def benefit(sources: Sources, **row: Any) -> Interval:
