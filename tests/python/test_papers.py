@@ -336,6 +336,7 @@ def test_commands(papers: Path) -> None:
     short = Path("docs/papers/toy.md").read_text()
     assert "| T-2 | differs | 0/1 | longer |" in short and "**T-2:** as codel drops" in short
     assert "images/" not in short and not Path("docs/papers/images").exists()
+    assert "studies have changed" not in short
     for named in ([], ["toy"]):  # all papers unless one is named
         shutil.rmtree("again", ignore_errors=True)
         again = RUNNER.invoke(_cli.app, ["paper", "page", *named, "--out", "again"])
@@ -347,6 +348,8 @@ def test_commands(papers: Path) -> None:
     study.write_text(study.read_text().replace('"5%"', '"6%"'))
     [state] = json.loads(RUNNER.invoke(_cli.app, ["paper", "list", "--json"]).output)
     assert "changed since" in state["state"]
+    assert RUNNER.invoke(_cli.app, ["paper", "page"]).exit_code == 0
+    assert "studies have changed since this run" in Path("docs/papers/toy.md").read_text()
     refused = RUNNER.invoke(_cli.app, ["paper", "run", "toy"])
     assert refused.exit_code == 2 and "another study" in refused.output
 

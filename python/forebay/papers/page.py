@@ -69,11 +69,13 @@ def text(made: Iterable[Block]) -> str:
     return f"{markdown.render(made)}\n"
 
 
-def _head(found: Mapping[str, Any]) -> Iterator[Block]:
+def _head(found: Mapping[str, Any], home: Path) -> Iterator[Block]:
     yield Heading(found["title"], 1)
     yield Text(found["citation"])
     if found["quick"]:
         yield Text("**A quick run: too few replications to judge by.**")
+    if found["files"] != library.digest(home):
+        yield Text(_CHANGED.format(paper=found["paper"]))
 
 
 def short(found: Mapping[str, Any], home: Path) -> Iterator[Block]:
@@ -84,7 +86,7 @@ def short(found: Mapping[str, Any], home: Path) -> Iterator[Block]:
         home: the paper's folder; what `forebay paper fit` and an attack found is kept there.
     """
     fit, attack = library.fitted(home), library.attacked(home)
-    yield from _head(found)
+    yield from _head(found, home)
     rows = [[each["id"], each["verdict"], each["words"]] for each in found["hypotheses"]]
     ours = [_table(["hypothesis of ours", "verdict", "in words"], rows)] if rows else []
     yield Section("What was found", [Text(found["found"]), *_summary(found, fit, _id), *ours])
@@ -108,7 +110,7 @@ def blocks(found: Mapping[str, Any], home: Path) -> Iterator[Block]:
     The arguments are those of `short`.
     """
     fit, attack = library.fitted(home), library.attacked(home)
-    yield from _head(found)
+    yield from _head(found, home)
     opening = [Text(found["found"]), *_summary(found, fit, _named), *_numbers(found)]
     yield Section("What was found", opening)
     if found["figures"]:
@@ -176,6 +178,10 @@ def _claim(claim: Mapping[str, Any], words: str = "") -> Iterator[Block]:
         yield Text(f"{'Why' if claim['verdict'] == 'differs' else 'Note'}: {claim['reason']}")
 
 
+_CHANGED = (
+    "**The studies have changed since this run.** Its figures are kept, and are those of the older "
+    "studies and the older engine. `forebay paper run {paper}` makes today's."
+)
 _ELSEWHERE = (
     "The full page has every number with its interval, the setup, the statistics and the figures. "
     "It is the paper's page of the website. `forebay paper page {paper} --out DIR` writes it. It "
