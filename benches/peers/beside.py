@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reasons import BETWEEN
+
 from forebay import stats
 from forebay._judge import Bounds, Judgement, Standing, exactly
 from forebay.stats import Interval
@@ -246,6 +248,7 @@ def _peers(documents: Mapping[str, Document]) -> Iterator[Row]:
             options, found = row["options"], row["found"]
             if "change" in row or "forebay" not in found:
                 continue
+            difference = told(row.get("difference", ""))
             flows, delay = options.get("flows", 16), options.get("delay", 0.02)
             what = options.get("queue") or f"tail drop, {options.get('tcp', 'sack')}"
             late = ", delayed acknowledgments" if name == "delayed-ack" else ""
@@ -258,7 +261,8 @@ def _peers(documents: Mapping[str, Document]) -> Iterator[Row]:
                     f"{what}{late}, {_flows(flows)}, {1000 * delay:g} ms one way",
                     pairs,
                     _window(RATE, 2 * (delay + 2e-4), pairs["queue"].theirs, flows),
-                    told(row.get("difference", "")),
+                    # Between the peers, nobody has looked for a reason.
+                    "" if difference == BETWEEN else difference,
                     is_preset=False,
                 )
 
@@ -332,12 +336,12 @@ def by_referee(rows: Sequence[Row]) -> dict[str, list[Row]]:
 def spread(rows: Sequence[Row], quantity: str) -> tuple[float, float]:
     """Median and largest distance: shares of the referee's, of utilization in points.
 
-    Where the referee has none of it and forebay has, there is no share.
+    Where the referee has none of it, there is no share, and the row is left out.
     """
     pairs = [row.pairs[quantity] for row in rows]
     apart = [
         100 * (pair.gap if quantity == "utilization" else abs(pair.relative))
         for pair in pairs
-        if pair.theirs > 0 or pair.ours == 0
+        if pair.theirs > 0
     ] or [0.0]
     return statistics.median(apart), max(apart)

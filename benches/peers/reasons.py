@@ -35,6 +35,11 @@ CONVENTIONS = [
     "single flow, only the start is random, so there is no interval.",
 ]
 
+TOLERANCE = 0.1
+"""How far outside the peers' means forebay may be before a reason is looked for."""
+BETWEEN = f"between the peers, or {100 * TOLERANCE:g} % outside"
+"""What is said of a scenario in which no reason was looked for."""
+
 REASONS = {
     "friendly": "**CUBIC's Reno-friendly region and beta.** forebay follows RFC 9438: beta is "
     "0.7, and the window is at least that of a Reno that grows by 9/17 of a segment "

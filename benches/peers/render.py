@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from peers import OWN, SIMULATORS
-from reasons import CONVENTIONS, GROUPS, REASONS, SPEED, reason_of
+from reasons import BETWEEN, CONVENTIONS, GROUPS, REASONS, SPEED, TOLERANCE, reason_of
 
 Summary = Mapping[str, Mapping[str, float | None]]
 
-TOLERANCE = 0.1
 COMPARED = ("queue", "utilization", "loss")
 TITLES = {"queue": "mean queue, packets", "utilization": "utilization", "loss": "loss, %"}
 # What the last digit shown is worth, and so what no table could tell apart.
@@ -73,7 +72,7 @@ def in_short(row: Mapping[str, Any]) -> str:
     """The headings of a row's reasons."""
     keys = reasons(row)
     if not keys:
-        return f"between the peers, or {100 * TOLERANCE:g} % outside"
+        return BETWEEN
     heads = [REASONS[key].split("**")[1].rstrip(".") for key in keys if key is not None]
     return "; ".join(heads)
 
@@ -227,7 +226,7 @@ def speed_section(document: Mapping[str, Any]) -> dict[str, Any]:
         "command": "make bench-peers",
         "text": [
             f"ns-2 {versions['ns-2']}, ns-3 {versions['ns-3']} (Debian's, with logging)"
-            f"{htsim}; {document['machine']}.{_faster(document)}",
+            f"{htsim}; {document['machine']}.{_faster(document)}{_bare(document)}",
             *SPEED,
             "Memory for each flow: first what forebay's engine needs while it runs (hosts, "
             "connections, meters, the queue and packets in flight), then the peak of its whole "
@@ -271,6 +270,18 @@ def _faster(document: Mapping[str, Any]) -> str:
         for ours in [load["results"]["forebay"]]
     )
     return f" Packets per CPU second, {longest['forebay']['name']}: {times}."
+
+
+def _bare(document: Mapping[str, Any]) -> str:
+    """How many times as fast as htsim forebay is if neither has access links, if that was run."""
+    times = [
+        f"{ours['run_rate'] / load['results']['htsim']['run_rate']:.3g} times htsim's with "
+        f"{load['options'].get('flows', 16)} flows"
+        for load in document["loads"]
+        if "htsim" in load["results"] and not load["options"].get("access", True)
+        for ours in [load["results"]["forebay"]]
+    ]
+    return f" Without access links: {', '.join(times)}." if times else ""
 
 
 def rate(value: float) -> str:

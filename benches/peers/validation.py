@@ -42,9 +42,10 @@ SITE = "The sections are short here. On the site (`make site`) they have all the
 MADE = """\
 ## How this page is made
 
-Every figure comes from the results in `docs/validation/`. `make validate` runs all comparisons that
-are possible on your machine, names the programs that are missing, and writes this page. Equal
-versions and seeds give equal figures on any machine, except for times."""
+Every figure comes from the results in `docs/validation/`. `make validate` runs all that your
+machine can, names the programs that are missing, and writes this page. Equal builds and seeds give
+equal figures on any machine, except for times. Builds of one version may differ: `forebay
+--version` names the commit."""
 
 
 def assemble(documents: Mapping[str, Mapping[str, Any]], *, whole: bool = True) -> str:

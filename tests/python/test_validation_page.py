@@ -61,6 +61,9 @@ def test_where_the_referee_has_none_there_is_no_share() -> None:
     rows = [row(20.0, 19.0), row(1.0, 0.0)]
     assert beside.spread(rows, "queue") == pytest.approx((100 / 19, 100 / 19))
     assert beside.spread(rows[1:], "queue") == (0.0, 0.0)
+    # Nor where both have none: such rows would make the median smaller.
+    rows += [row(0.0, 0.0), row(0.0, 0.0), row(22.0, 20.0)]
+    assert beside.spread(rows, "queue") == pytest.approx((100 * (1 / 19 + 0.1) / 2, 10.0))
 
 
 AGAIN = "python benches/peers/validation.py docs/validation docs/validation.md"
@@ -222,8 +225,41 @@ def test_disciplines_and_theory_follow_their_files() -> None:
 
 def test_a_reason_of_ns_2_and_ns_3_is_named() -> None:
     every = [row for row in beside.rows_of(DOCUMENTS) if not row.is_preset and row.missed]
-    assert every and all(row.why != beside.NOT_EXPLAINED for row in every)
     assert any("Reno-friendly" in row.why for row in every)
+    # That forebay is between the two is no reason.
+    assert any(row.why == beside.NOT_EXPLAINED for row in every)
+    assert not any("between the peers" in row.why for row in every)
+
+
+def test_each_row_that_misses_is_counted_once() -> None:
+    overlap: dict[str, Any] = {
+        "linux": {"queue": [15.0, 25.0], "loss": [0.01, 0.01], "utilization": [1.0, 1.0]}
+    }
+    rows = [
+        measured(20.0),
+        measured(30.0, difference="pacing"),
+        measured(22.0, difference="pacing", **overlap),
+        measured(22.0, **overlap),
+        measured(30.0),
+    ]
+    section = opening.section({"linux": linux(*rows)})
+    [line] = table_of(section, "How far forebay is from each referee")
+    assert line[1] == "1 of 5" and line[-3:] == ["2 (1)", 1, 1]
+    [said] = [each for each in section["text"] if "outside the goal" in each]
+    assert said.startswith("4 scenarios are outside the goal. In 2 a difference is named")
+    assert "In 1 of these, and in 1 others," in said and said.endswith(" 1 are not explained.")
+
+
+def test_the_testbeds_stand_beside_the_headline() -> None:
+    [said] = [each for each in opening.section(DOCUMENTS)["text"] if "testbed" in each]
+    missed = [each["missed"] for each in DOCUMENTS["testbed"]["results"]]
+    rates, trips = (
+        sum(any(name.endswith(unit) for name in each) for each in missed)
+        for unit in ("Mbit/s", "ms")
+    )
+    assert f"of its {len(missed)} cells, {rates} miss in throughput and {trips} in" in said
+    assert f"Of {len(missed)} cells, {len(missed) - rates} fit" in DOCUMENTS["testbed"]["text"][0]
+    assert DOCUMENTS["unseen"]["text"][0].partition(" goodputs")[0] in said
 
 
 def test_without_referees_there_is_a_page_too(tmp_path: Path) -> None:
