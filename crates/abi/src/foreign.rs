@@ -12,6 +12,7 @@ use forebay_core::{
 use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex};
 
 /// Number of departures between two questions to a plug-in: what it holds, and whether it is ready.
@@ -110,7 +111,8 @@ impl Call<'_, '_> {
 pub struct Foreign<T> {
     /// The plug-in and the kind, for messages.
     who: Arc<str>,
-    outside: T,
+    /// Dropped as the last call of the plug-in, under watch as the others.
+    outside: ManuallyDrop<T>,
     shapes: bool,
     /// The call in progress, for the watching thread.
     under_way: Arc<watch::Calls>,
@@ -135,7 +137,7 @@ impl<T: Outside> Foreign<T> {
         let outside = under_way.during(Function::Create, make)?;
         Ok(Foreign {
             who: Arc::clone(who),
-            outside,
+            outside: ManuallyDrop::new(outside),
             shapes: conduct.shapes,
             under_way,
             ledger: Ledger::new(conduct.keeps_order),
@@ -153,7 +155,7 @@ impl<T: Outside> Foreign<T> {
         act: impl FnOnce(&mut T, &mut Call) -> i32,
     ) -> i32 {
         let mut call = Call { ledger: &mut self.ledger, cx };
-        let outside = &mut self.outside;
+        let outside = &mut *self.outside;
         self.under_way.during(function, || act(outside, &mut call))
     }
 
@@ -365,5 +367,8 @@ impl<T> Drop for Foreign<T> {
         for packet in self.ledger.take_all() {
             packet.retire();
         }
+        let outside = &mut self.outside;
+        // SAFETY: it is not used again.
+        self.under_way.during(Function::Destroy, || unsafe { ManuallyDrop::drop(outside) });
     }
 }
