@@ -5,6 +5,8 @@
 //! `include/forebay.h` is the interface in C, and `docs/extending.md` the guide.
 
 mod convert;
+#[cfg(feature = "load")]
+mod elf;
 mod endpoint;
 mod export;
 mod foreign;

@@ -1,5 +1,6 @@
 //! Shared libraries, which are loaded once and stay loaded.
 
+use crate::elf;
 use crate::endpoint::EndpointKind;
 use crate::import::import;
 use crate::interface::{ForebayEndpoints, ForebayPlugin};
@@ -59,6 +60,12 @@ pub fn load(path: &Path) -> Result<Plugin, String> {
         None => {}
     }
     let content = file::read(&whole, LARGEST).map_err(|error| refuse(file::words(&error)))?;
+    let (size, whole_size) = (content.len() as u64, elf::size(&content));
+    if let Some(least) = whole_size.filter(|least| *least > size) {
+        return Err(refuse(format!(
+            "it is cut off: it has {size} bytes, and its header tells of {least}; copy it again"
+        )));
+    }
     let calls = Calls::of(&format!("plug-in {}", path.display()).into());
     let parts = calls.during(Function::Load, || open(&whole, &path.display().to_string()));
     let (kinds, endpoints) = parts.map_err(refuse)?;
