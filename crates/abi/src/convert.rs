@@ -268,13 +268,51 @@ pub unsafe fn text<'a>(from: *const c_char) -> Option<&'a str> {
     unsafe { CStr::from_ptr(from) }.to_str().ok()
 }
 
-/// The text at `from` with a replacement for what is not UTF-8; None if it is NULL.
+/// The text at `from` in one line, with a replacement for what is not UTF-8; None if it is NULL.
 ///
 /// # Safety
 /// As [`text`].
 pub unsafe fn legible(from: *const c_char) -> Option<String> {
     // SAFETY: by the contract above.
-    (!from.is_null()).then(|| unsafe { CStr::from_ptr(from) }.to_string_lossy().into_owned())
+    (!from.is_null()).then(|| line(&unsafe { CStr::from_ptr(from) }.to_string_lossy()))
+}
+
+/// The text at `from`; None if it is NULL.
+///
+/// # Errors
+/// It is not UTF-8.
+///
+/// # Safety
+/// As [`text`].
+pub unsafe fn utf8<'a>(from: *const c_char) -> Result<Option<&'a str>, String> {
+    // SAFETY: by the contract above.
+    match unsafe { (text(from), legible(from)) } {
+        (None, Some(other)) => Err(format!("is not UTF-8: \"{other}\"")),
+        (text, _) => Ok(text),
+    }
+}
+
+/// Name, summary and source of a `part` of a plug-in.
+///
+/// # Errors
+/// One is missing, or is not UTF-8.
+///
+/// # Safety
+/// As [`text`], for each of them.
+pub unsafe fn words<'a>(part: &str, from: [*const c_char; 3]) -> Result<[&'a str; 3], String> {
+    let mut words = [""; 3];
+    for ((word, from), what) in words.iter_mut().zip(from).zip(["name", "summary", "source"]) {
+        // SAFETY: by the contract above.
+        let found = unsafe { utf8(from) }.map_err(|error| format!("{part}'s {what} {error}"))?;
+        *word = found.ok_or_else(|| format!("{part} without name, summary or source"))?;
+    }
+    Ok(words)
+}
+
+/// `text` in one line.
+fn line(text: &str) -> String {
+    let words = text.split(|letter: char| letter.is_whitespace() || letter.is_control());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Writes `text` and a zero byte into the `size` bytes at `to`. Text that is too long is cut off.
@@ -298,6 +336,7 @@ pub unsafe fn write(text: &str, to: *mut c_char, size: usize) {
 
 /// An error from its text. The part before ": " is the path, if it contains no space.
 pub fn error(text: &str) -> ConfigError {
+    let text = line(text);
     match text.split_once(": ") {
         Some((path, message)) if !path.is_empty() && !path.contains(' ') => {
             ConfigError::new(path, message)
@@ -315,10 +354,11 @@ pub fn written(buffer: &[c_char]) -> String {
 
 /// The error of a `create` of `who` that made nothing, from the message that it has written.
 pub fn refused(message: &[c_char], who: &str) -> ConfigError {
-    match written(message).as_str() {
-        "" => ConfigError::new("", format!("{who}: it was not built")),
+    let ConfigError { path, message, .. } = match written(message).as_str() {
+        "" => ConfigError::new("", "it was not built"),
         text => error(text),
-    }
+    };
+    ConfigError::new(path, format!("{who}: {message}"))
 }
 
 /// Checks that a part of a plug-in may have this name.

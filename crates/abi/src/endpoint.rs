@@ -1,6 +1,6 @@
 //! Ends of flows behind the C interface.
 
-use crate::convert::{self, c_string, legible, text};
+use crate::convert::{self, c_string, legible};
 use crate::interface::*;
 use crate::schema::{self, fill_in};
 use crate::version;
@@ -66,13 +66,10 @@ impl EndpointKind {
     /// functions keep their contracts.
     pub unsafe fn import(own: *const ForebayEndpoint, from: &str) -> Result<Arc<Self>, String> {
         // SAFETY: by the contract above, and the texts live as long as the process.
-        let (known, words) = unsafe {
+        let (known, [name, summary, source]) = unsafe {
             let known = version::endpoint(own)?;
-            let words = [text(known.name), text(known.summary), text(known.source)];
+            let words = convert::words("an endpoint", [known.name, known.summary, known.source])?;
             (known, words)
-        };
-        let [Some(name), Some(summary), Some(source)] = words else {
-            return Err("an endpoint without name, summary or source".into());
         };
         convert::nameable("an endpoint", name)?;
         let missing = |function: &str| format!("endpoint \"{name}\" has no function `{function}`");
@@ -92,7 +89,8 @@ impl EndpointKind {
             ));
         }
         // SAFETY: as above.
-        let schema = schema::read(unsafe { text(known.schema) }, false)
+        let schema = unsafe { convert::utf8(known.schema) }
+            .and_then(|text| schema::read(text, false))
             .map_err(|error| format!("endpoint \"{name}\": its schema: {error}"))?;
         let who = format!("plug-in {from}, endpoint \"{name}\"").into();
         Ok(Arc::new(EndpointKind {

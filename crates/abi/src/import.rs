@@ -1,6 +1,6 @@
 //! Makes registry entries from kinds of the C interface.
 
-use crate::convert::{self, c_string, text};
+use crate::convert::{self, c_string};
 use crate::foreign::Foreign;
 use crate::interface::*;
 use crate::native::{Calls, Kind, Native};
@@ -35,10 +35,8 @@ pub unsafe fn import(
     // SAFETY: by the contract above.
     let (own, kind) = unsafe { (kind, version::known(kind)?) };
     // SAFETY: these are texts that live as long as the process.
-    let words = unsafe { [text(kind.name), text(kind.summary), text(kind.source)] };
-    let [Some(name), Some(summary), Some(source)] = words else {
-        return Err("a discipline without name, summary or source".into());
-    };
+    let [name, summary, source] =
+        unsafe { convert::words("a discipline", [kind.name, kind.summary, kind.source]) }?;
     convert::nameable("a discipline", name)?;
     let missing = |function: &str| format!("discipline \"{name}\" has no function `{function}`");
     let calls = Calls {
@@ -50,7 +48,8 @@ pub unsafe fn import(
     };
     kind.create.ok_or_else(|| missing("create"))?;
     // SAFETY: as above.
-    let schema = schema::read(unsafe { text(kind.schema) }, kind.effective.is_some())
+    let schema = unsafe { convert::utf8(kind.schema) }
+        .and_then(|text| schema::read(text, kind.effective.is_some()))
         .map_err(|error| format!("discipline \"{name}\": its schema: {error}"))?;
     let who = format!("plug-in {from}, discipline \"{name}\"").into();
     let ForebayDiscipline { keeps_order, shapes, .. } = kind;

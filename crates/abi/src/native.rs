@@ -198,8 +198,8 @@ impl Outside for Native {
         self.kind
             .known
             .fault
-            .and_then(|fault| unsafe { text(fault(self.state)) })
-            .map(Cow::Borrowed)
+            .and_then(|fault| unsafe { convert::legible(fault(self.state)) })
+            .map(Cow::Owned)
     }
 }
 

@@ -17,6 +17,37 @@ const BOUNDS: [Bound; 4] = [
     ("exclusiveMaximum", "less than", |number, bound| number < bound),
 ];
 
+/// Keywords of a property that the host heeds, and those that tell it nothing.
+const KEYWORDS: [&str; 14] = [
+    "type",
+    "enum",
+    "description",
+    "default",
+    "minimum",
+    "exclusiveMinimum",
+    "maximum",
+    "exclusiveMaximum",
+    "title",
+    "examples",
+    "format",
+    "deprecated",
+    "$comment",
+    "$id",
+];
+/// Likewise of the whole schema.
+const WHOLE: [&str; 10] = [
+    "properties",
+    "type",
+    "required",
+    "additionalProperties",
+    "title",
+    "description",
+    "examples",
+    "$schema",
+    "$comment",
+    "$id",
+];
+
 /// The properties of `schema`, which was checked by [`described`].
 fn properties(schema: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
     schema.get("properties").and_then(Value::as_object).into_iter().flatten()
@@ -87,7 +118,10 @@ fn is_list(found: &Value) -> bool {
 /// # Errors
 /// What is wrong, and where.
 fn legible(schema: &Map<String, Value>) -> Result<(), String> {
+    heeded(schema, &WHOLE)?;
     for (name, form) in properties(schema) {
+        let known = form.as_object().map_or(Ok(()), |form| heeded(form, &KEYWORDS));
+        known.map_err(|error| format!("property \"{name}\": {error}"))?;
         if !form["type"].as_str().is_some_and(|kind| LEGIBLE.contains(&kind)) {
             return Err(format!(
                 "property \"{name}\" needs a type that forebay.h reads: {}; or write `effective`",
@@ -107,6 +141,15 @@ fn legible(schema: &Map<String, Value>) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Checks that `form` has only `known` keywords: a bound that is not known would not be kept.
+///
+/// # Errors
+/// It has another one.
+fn heeded(form: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
+    let other = form.keys().find(|keyword| !known.contains(&keyword.as_str()));
+    other.map_or(Ok(()), |other| Err(config::unknown("keyword", other, known)))
 }
 
 /// The parameters in `block` with the defaults of `schema`, checked against its types and bounds.
