@@ -391,9 +391,18 @@ fn a_fault_is_named_and_its_packets_are_dropped() {
 fn parameters_of_every_type_arrive_in_c() {
     let kinds = forebay::load(&compiled(&own("says.c"), "libsays.so")).unwrap().kinds;
     let said = |block: Value| kinds[0].build(&block, &SETTING).err().unwrap().to_string();
-    assert_eq!(said(json!({})), "said: 0.25, 10, 1, \"slow\"");
+    let read = |block: Value| {
+        let whole = said(block);
+        let (plugin, read) = whole.split_once(", discipline \"says\": ").unwrap();
+        assert!(
+            plugin.starts_with("said: plug-in /") && plugin.ends_with("libsays.so"),
+            "{plugin}"
+        );
+        read.to_owned()
+    };
+    assert_eq!(read(json!({})), "0.25, 10, 1, \"slow\"");
     let whole = json!({ "share": 1e-3, "limit": "20p", "gentle": false, "mode": "fast" });
-    assert_eq!(said(whole), "said: 0.001, 20, 0, \"fast\"");
+    assert_eq!(read(whole), "0.001, 20, 0, \"fast\"");
     assert_eq!(said(json!({ "gentle": 1 })), "gentle: expected a value of type boolean, got 1");
     assert_eq!(
         said(json!({ "mode": "medium" })),
@@ -485,6 +494,22 @@ fn what_is_no_plugin_is_refused_with_the_reason() {
             r#"a discipline cannot be called "it says"; use letters, digits, "-", "_" and ".""#,
         ),
         (
+            "misspelt",
+            &says.replace(r#"\"default\": 10}"#, r#"\"default\": 10, \"minimun\": 1}"#),
+            "discipline \"says\": its schema: property \"limit\": unknown keyword \"minimun\" (did you \
+             mean \"minimum\"?)",
+        ),
+        (
+            "latin",
+            &says.replace("says what it reads", r"l\xe4uft"),
+            "a discipline's summary is not UTF-8: \"l\u{fffd}uft\"",
+        ),
+        (
+            "scheme",
+            &says.replace(r#"\"slow\", "#, r#"\"m\374d\", "#),
+            "discipline \"says\": its schema: is not UTF-8: ",
+        ),
+        (
             "nameless",
             &says.replace(r#".name = "says""#, r#".name = """#),
             r#"a discipline cannot be called """#,
@@ -501,4 +526,144 @@ fn what_is_no_plugin_is_refused_with_the_reason() {
         let found = refused(&compiled(&source, &format!("lib{name}.so")));
         assert!(found.contains(expected), "{found}");
     }
+}
+
+/// The example in C with a fault: `text` instead of `whole`.
+fn broken(name: &str, changes: &[(&str, &str)]) -> PathBuf {
+    let mut text = std::fs::read_to_string(example("blue.c")).unwrap();
+    for (whole, broken) in changes {
+        assert_eq!(text.matches(whole).count(), 1, "{whole}");
+        text = text.replace(whole, broken);
+    }
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.c"));
+    std::fs::write(&source, text).unwrap();
+    compiled(&source, &format!("lib{name}.so"))
+}
+
+/// The conformance suite names what a queue in C does against the contract.
+#[test]
+fn what_breaks_the_contract_does_not_pass_the_suite() {
+    let arrives = "    double uniform =";
+    for (name, changes, expected) in [
+        (
+            "shares",
+            &[
+                ("= calloc(1, sizeof *blue);", "= &one;\n *blue = (struct blue){0};"),
+                ("static void *create", "static struct blue one;\nstatic void *create"),
+                ("    free(blue->ring);\n    free(blue);\n", "    (void)blue;\n"),
+                ("free(blue); return NULL;", "return NULL;"),
+            ][..],
+            "independence: a second queue of the kind changed what it did; each queue needs a state \
+             of its own",
+        ),
+        (
+            "counts",
+            &[(
+                arrives,
+                "static int count;\nif (++count % 97 == 0)\n\
+                 return cx->drop(cx, &packet, 1), FOREBAY_DROPPED;\ndouble uniform =",
+            )],
+            "determinism: the same arrivals gave another outcome; it uses a clock, random numbers",
+        ),
+        (
+            "guesses",
+            &[(
+                arrives,
+                "if (rand() % 97 == 0) return cx->drop(cx, &packet, 1), FOREBAY_DROPPED;\n\
+                 double uniform =",
+            )],
+            "determinism: the same arrivals gave another outcome",
+        ),
+    ] {
+        let plugin = forebay::load(&broken(name, changes)).unwrap();
+        let found = check(&plugin.kinds[0], &json!({})).unwrap_err();
+        assert!(found.contains(expected), "{name}: {found}");
+    }
+}
+
+/// The system would end the process when it reads what is missing.
+#[test]
+fn a_library_that_was_cut_off_is_refused() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let whole = std::fs::read(broken("cut", &[])).unwrap();
+    for part in (0..whole.len()).step_by(997).chain([3000, whole.len() - 1]) {
+        let path = folder.join(format!("libcut-{part}.so"));
+        std::fs::write(&path, &whole[..part]).unwrap();
+        let found = forebay::load(&path).err().unwrap();
+        let expected = format!(
+            "plug-in {}: it is cut off: it has {part} bytes, and its header tells of ",
+            path.display()
+        );
+        assert!(found.starts_with(&expected) || part < 64, "{found}");
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+const ENDS: &str = "FOREBAY_TEST_ENDS";
+
+/// What the next test runs in a process of its own.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "only the next test sets it")]
+fn a_queue_is_made_and_dropped() {
+    let Some(path) = std::env::var_os(ENDS) else { return };
+    let plugin = forebay::load(Path::new(&path)).unwrap();
+    drop(plugin.kinds[0].build(&json!({}), &SETTING).unwrap());
+}
+
+#[test]
+fn a_queue_that_ends_the_process_in_its_last_call_is_named() {
+    let frees = "    free(blue);\n}\n\n";
+    let path = broken("exits", &[(frees, "    exit(0);\n}\n")]);
+    let ended = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_queue_is_made_and_dropped", "--nocapture"])
+        .env(ENDS, &path)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    let expected = format!(
+        "error: plug-in {}, discipline \"blue\": its destroy ended the process",
+        path.display()
+    );
+    assert!(said.contains(&expected), "{said}");
+    assert_eq!(ended.status.code(), Some(2));
+}
+
+#[test]
+fn a_queue_whose_last_call_does_not_return_is_named() {
+    let frees = "    free(blue);\n}\n\n";
+    let path = broken(
+        "stays",
+        &[
+            (frees, "    for (;;) sleep(1);\n}\n"),
+            ("#include <stdlib.h>", "#include <stdlib.h>\nunsigned sleep(unsigned seconds);"),
+        ],
+    );
+    let watch = forebay::Watch::default();
+    let watched = watch.clone();
+    // This thread stays until the tests end.
+    std::thread::spawn(move || {
+        watched.begin();
+        let plugin = forebay::load(&path).unwrap();
+        drop(plugin.kinds[0].build(&json!({}), &SETTING).unwrap());
+    });
+    let found = (0..2000).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        watch.look(20)
+    });
+    let found = found.expect("it is found");
+    assert!(found.ends_with("discipline \"blue\": its destroy does not return"), "{found}");
+}
+
+/// What a plug-in says is shown in a line, and with its name.
+#[test]
+fn an_error_of_create_names_the_plug_in_in_one_line() {
+    let whole = "    if (blue == NULL) return NULL;";
+    let says = "if (blue != NULL) {\nsnprintf(error, size, \"limit: is too\\n\\tlarge\");\n\
+                free(blue);\nreturn NULL;\n}";
+    let path = broken("refuses", &[(whole, says)]);
+    let error = forebay::load(&path).unwrap().kinds[0].build(&json!({}), &SETTING).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        format!("limit: plug-in {}, discipline \"blue\": is too large", path.display())
+    );
 }

@@ -166,7 +166,7 @@ fn the_suite_catches_what_is_broken() {
         (Fault::MarksSilently, "with a mark that was not reported"),
         (Fault::ChangesPackets, "was changed"),
         (Fault::CountsWakes, "purity"),
-        (Fault::SharesState, "purity"),
+        (Fault::SharesState, "determinism"),
         (Fault::Shapes, "work conservation"),
         (Fault::LetsPass, "passing"),
     ] {
