@@ -221,8 +221,14 @@ def keep(path: Path, what: str, found: Any) -> None:
     """Add what was found to the section of docs/validation.md at `path`."""
     whole = json.loads(path.read_text("utf-8")) if path.exists() else {}
     results = whole.get("results", {})
-    results[what] = {"load": round(os.getloadavg()[1], 1), "rows": found}
+    load = round(os.getloadavg()[1], 1)
+    results[what] = {"version": version(), "load": load, "rows": found}
     path.write_text(_written.dump(section(results)), "utf-8")
+
+
+def version() -> str:
+    """The gate's version."""
+    return sh(GATE, "--version").split()[1]
 
 
 def section(results: dict[str, Any]) -> dict[str, Any]:
@@ -244,7 +250,7 @@ def section(results: dict[str, Any]) -> dict[str, Any]:
     return {
         "section": "The gate",
         "order": 6,
-        "version": sh(GATE, "--version").split()[1],
+        "version": version(),
         "command": f"python benches/gate.py {' '.join(PARTS)}",
         "text": [
             "Real packets were sent between network namespaces on one machine, which also ran "

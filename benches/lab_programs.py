@@ -24,7 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from forebay import Result, Scenario, lab, run
+from forebay import Result, Scenario, _engine, lab, run
 
 HERE = Path(__file__).parent
 KEPT = HERE.parent / "docs" / "lab" / "programs.json"
@@ -291,14 +291,14 @@ def main() -> int:
         rows = {row["programs"]: row for row in kept.get("bytes", [])}
         build_quinn()
         for name in names or PAIRS:
-            rows[name] = twice(name)
+            rows[name] = {"version": _engine.version, **twice(name)}
             print(json.dumps(rows[name]), flush=True)
             kept["bytes"] = [rows[each] for each in PAIRS if each in rows]
             KEPT.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
     if part == "iperf3":
         rows = []
         for case in CASES:
-            rows.append(iperf3(*case))
+            rows.append({"version": _engine.version, **iperf3(*case)})
             print(json.dumps(rows[-1]), flush=True)
             kept["iperf3"] = rows
             KEPT.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
@@ -307,7 +307,8 @@ def main() -> int:
         known = {(row["congestion"], str(row["link"])): row for row in kept.get("quinn", [])}
         for number in map(int, names or range(len(CASES_OF_QUINN))):
             control, fields = CASES_OF_QUINN[number]
-            known[control, str(fields)] = row = quinn(control, fields)
+            row = {"version": _engine.version, **quinn(control, fields)}
+            known[control, str(fields)] = row
             print(json.dumps(row), flush=True)
             keys = [(control, str(fields)) for control, fields in CASES_OF_QUINN]
             kept["quinn"] = [known[key] for key in keys if key in known]

@@ -98,7 +98,10 @@ def _with_missed(name: str, documents: Mapping[str, Mapping[str, Any]]) -> Mappi
     """A section, how many of its rows are within the goal, and those that are not."""
     document = documents[name]
     rows = list(beside.READERS[name](documents)) if name in beside.READERS else []
-    section = opening.old_linux(rows) if name == "linux-2.6" else document
+    section = document
+    if name == "linux-2.6":
+        known = {key: document[key] for key in ("version",) if key in document}
+        section = {**opening.old_linux(rows), **known}
     # With rules of their own, ns-2 and ns-3 have reasons in place of decisions.
     if not rows or name == "peers":
         return section

@@ -143,7 +143,8 @@ def main() -> int:
         row = {**asdict(case), "kernel": kernel, "forebay": ours, "difference": difference}
         rows.append(row | {"agrees": agrees(difference)})
         print(json.dumps(rows[-1]), flush=True)
-    given.out.write_text(json.dumps({"cases": rows}, indent=1) + "\n", "utf-8")
+    kept = {"version": _engine.version, "commit": _engine.commit, "cases": rows}
+    given.out.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
     return 0 if all(row["agrees"] for row in rows) else 1
 
 

@@ -249,8 +249,12 @@ fn main() {
             times.extend(DEPTHS.map(|depth| time(method, depth, share)));
         }
     }
-    let found =
-        json!({ "loss": 1.0 / EVERY as f64, "times": times, "memory": METHODS.map(memory) });
+    let found = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "loss": 1.0 / EVERY as f64,
+        "times": times,
+        "memory": METHODS.map(memory),
+    });
     let text = format!("{found:#}\n");
     match file {
         None => print!("{text}"),
