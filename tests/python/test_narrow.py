@@ -17,6 +17,9 @@ import forebay
 from advice_said import FOLDER
 from forebay import sweep
 from forebay._compared.report import render
+from forebay._report import html
+from forebay._report.page import Cell, Figure, Page, Row, Table
+from forebay._report.panel import Panel, Series
 from forebay.sweep import load, run, write_report
 
 WIDTH = 390
@@ -51,7 +54,9 @@ const wait = setInterval(() => {
     return !each.firstChild.textContent.trim().includes(" ") && range.getClientRects().length > 1;
   }).map(each => each.textContent);
   const whole = document.documentElement.scrollWidth;
-  const found = { width: innerWidth, whole, beyond, empty, broken };
+  const cells = [...document.querySelectorAll(".cards td")]
+    .filter(each => each.offsetParent).map(each => each.textContent.trim());
+  const found = { width: innerWidth, whole, beyond, empty, broken, cells };
   fetch("/found", { method: "POST", body: JSON.stringify(found) });
 }, 200);
 </script>"""
@@ -139,6 +144,19 @@ def test_a_study(axes: int, tmp_path: Path) -> None:
     run(load(file), tmp_path / "out")
     page = write_report(sweep.results(tmp_path / "out"), None).read_text("utf-8")
     assert_fits(page, tmp_path)
+
+
+def test_a_card_shows_what_cannot_be_told(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        ["loss on the wire", Cell("cannot tell", mark="absent"), "–", ""],
+        ["rate", Cell("12 Mbit/s"), "11 Mbit/s", "13 Mbit/s"],
+    ]
+    table = Table(["", "estimate", "from", "to"], rows, "What was found")
+    panel = Panel("", "x", "y", [Series("a", [0.0, 1.0], [0.0, 1.0])])
+    page = html.render(Page("A page", "Fit", "Words.", [table, Figure([panel], "a line")]))
+    cells = measured(page, tmp_path)["cells"]
+    # A cell without anything in it has no place on a card.
+    assert cells == ["cannot tell", "12 Mbit/s", "11 Mbit/s", "13 Mbit/s"]
 
 
 def test_what_does_not_fit_is_found(tmp_path: Path) -> None:

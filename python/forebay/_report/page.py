@@ -42,7 +42,7 @@ class Cell:
     note: str = ""
     """What follows it in small print, such as "±0.4"."""
     mark: Mark = ""
-    """Whether it is the best of its column, may be, does not hold, or holds nothing."""
+    """Whether it is the best of its column, may be, does not hold, or says that there is none."""
 
     def __str__(self) -> str:
         """Text and note."""
