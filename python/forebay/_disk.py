@@ -4,7 +4,8 @@ The rule for files that are there (docs/reliability.md):
 
 - What a command computes replaces an earlier regular file (`write`), but never a file that the same
   command reads (`check_output`).
-- What people go on to edit, such as a new scenario, replaces nothing (`write(replace=False)`).
+- What people go on to edit, such as a new scenario, replaces nothing (`check_new`, and
+  `write(replace=False)`).
 - Folders, links and devices are never replaced; a folder only by `write_folder`, whose callers have
   checked that it holds results of forebay.
 """
@@ -121,6 +122,22 @@ def check_output(path: Path, inputs: Iterable[Path]) -> None:
             raise OSError(errno.EEXIST, "is read by this command; choose another file")
     except OSError as error:
         raise refused(error, path) from None
+
+
+def check_new(path: Path, option: str) -> None:
+    """Check, before any work is done, that a file can be made that users go on to edit.
+
+    Args:
+        path: the file.
+        option: the option that names it.
+
+    Raises:
+        ScenarioError: there is something of this name.
+        OSError: its folder is missing, with the remedy.
+    """
+    if os.path.lexists(path):
+        raise ScenarioError(f"{path}: exists already; choose another name with {option}")
+    check_output(path, ())
 
 
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:

@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zlib
@@ -171,7 +172,6 @@ def test_an_output_is_no_input(folder: Path, line: str, output: str) -> None:
 @pytest.mark.parametrize(
     ("line", "output"),
     [
-        ("compare base.toml --disciplines fifo -r 1 -o x --gate gate.toml", "gate.toml"),
         ("report swept", "swept/report.html"),
         ("report swept -o swept/mine.html", "swept/mine.html"),
         ("report swept -o x", "x"),
@@ -195,6 +195,18 @@ def test_a_network_replaces_nothing(folder: Path, made: Callable[[Path], None]) 
     made(folder / "new.toml")
     code, said = invoke(folder, "import net.json -o new.toml")
     assert code == 2 and said.startswith(f"error: {folder / 'new.toml'}: ")
+
+
+def test_a_gate_replaces_nothing_and_is_refused_before_the_runs(folder: Path) -> None:
+    line = "compare base.toml --disciplines fifo -r 1 -o x --gate gate.toml"
+    assert invoke(folder, line) == (0, "")
+    (folder / "gate.toml").write_text("edited")
+    shutil.rmtree(folder / "x")
+    before = content(folder)
+    code, said = invoke(folder, line)
+    assert (code, content(folder)) == (2, before) and not (folder / "x").exists()
+    there = folder / "gate.toml"
+    assert said == f"error: {there}: exists already; choose another name with --gate\n"
 
 
 def test_a_link_to_itself_in_a_name_is_said(folder: Path) -> None:

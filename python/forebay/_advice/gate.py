@@ -11,9 +11,10 @@ from forebay._advice.hints import Discipline
 from forebay._advice.network import Entry, Network, network_of, number, other_direction, rate
 from forebay._advice.seen import disciplines_of
 from forebay._advice.toml import inline
+from forebay._comparison import written_queue
 from forebay._engine import ScenarioError
 from forebay._plugins import is_python
-from forebay._scenario import Scenario, resolved_link
+from forebay._scenario import TODAY, Scenario, resolved_link
 
 if TYPE_CHECKING:
     from forebay._comparison import Comparison
@@ -37,6 +38,7 @@ def configuration(comparison: Comparison, label: str) -> str:
     scenario = comparison.variants[0].scenario
     network = network_of(scenario, comparison.link)
     variant = next(each for each in comparison.variants if each.label == label)
+    check(variant.scenario, comparison.link)
     chosen = next(each for each in disciplines_of(comparison) if each.label == label)
     tables = _links(variant.scenario)
     own = tables.get(comparison.link, {})
@@ -73,13 +75,61 @@ def configuration(comparison: Comparison, label: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def check(scenario: Scenario, link: str) -> None:
+    """Check that no queue of a link tells hosts apart by number, as that of a twin does.
+
+    Raises:
+        ScenarioError: one does, in either direction.
+    """
+    if _by_host(scenario, link):
+        raise ScenarioError(
+            f"--gate: {scenario.name}: the queue of {link} tells hosts apart by number, which only "
+            "a gate with subscribers can; change queue or devices under [subscribers] in its own "
+            "file instead (docs/isp.md)"
+        )
+
+
 def fits(comparison: Comparison) -> bool:
-    """Whether a gate could stand there: the link keeps its rate, and nothing is in Python."""
+    """Whether a gate could stand there.
+
+    The link keeps its rate, nothing is in Python, and no queue tells hosts apart by number.
+    """
     scenario = comparison.variants[0].scenario
     name = comparison.link
     if any(map(is_python, scenario.document.get("plugins", []))):
         return False
+    if any(_by_host(each.scenario, name) for each in comparison.variants):
+        return False
     return name in _links(scenario) and network_of(scenario, name).constant
+
+
+def of_circuits(comparison: Comparison, label: str) -> str | None:
+    """What to change in the gate for a discipline of its twin: a queue, or the file of the plans.
+
+    None where there is nothing to change, or the discipline is no tree of circuits.
+    """
+    tree = next(each.queue for each in comparison.variants if each.label == label)
+    if label == TODAY or not _is_by_host(tree) or "leaf" not in tree:
+        return None
+    if tree["leaf"] == written_queue(comparison.scenario, comparison.link).get("leaf"):
+        return f'[subscribers]\ndevices = "..."  # the file with the plans of {label}'
+    return (
+        "[subscribers]\n"
+        f"queue = {inline(tree['leaf'])}  # both ways, of circuits whose sqm is empty"
+    )
+
+
+def _by_host(scenario: Scenario, link: str) -> bool:
+    ways = (link, other_direction(link))
+    return any(
+        _is_by_host(each["queue"] or {})
+        for each in scenario.resolved()["links"]
+        if each["name"] in ways
+    )
+
+
+def _is_by_host(queue: Mapping[str, Any]) -> bool:
+    return bool((queue.get("classify") or {}).get("kind") == "host")
 
 
 def excerpt(text: str) -> str:
@@ -101,8 +151,8 @@ def _direction(
 ) -> Iterable[str]:
     if network.rate_bps is None:
         raise ScenarioError(
-            f"the link {network.link} follows a recording, and a gate needs a rate; choose one "
-            "below what the link has most of the time"
+            f"--gate: the link {network.link} follows a recording, and a gate needs a rate; choose "
+            "one below what the link has most of the time"
         )
     return _fields(link, network.rate_bps, queue)
 

@@ -79,6 +79,7 @@ def command(
     from forebay import _comparison as comparison
     from forebay import _files, _terminal
     from forebay._advice import show
+    from forebay._advice.gate import check as check_gate
     from forebay._cli.drawn import Bar, Terminal
     from forebay._runs.folder import check_folder
 
@@ -89,7 +90,8 @@ def command(
     if gate is not None and len(where) > 1:
         raise ScenarioError("--gate: a gate has one link; compare them one at a time")
     if gate is not None:
-        _disk.check_output(gate, prepared.files(scenario))
+        _disk.check_new(gate, "--gate")
+        check_gate(prepared, prepared.compared_link(where[0]))
     for folder in folders:
         check_folder(folder)
     console = Terminal()
@@ -182,16 +184,17 @@ def _gate(console: Terminal, comparison: Comparison, advice: Advice, file: Path 
         if file is not None:
             raise ScenarioError("--gate: no discipline is recommended; name one with --disciplines")
         return
+    if file is None and (change := gate.of_circuits(comparison, pick)) is not None:
+        console.print(f"\n[bold]{escape(pick)} in the gate of this twin[/bold]")
+        console.print(escape(change), soft_wrap=True, highlight=False)
+        return
     if file is None and not gate.fits(comparison):
         return
-    try:
-        text = gate.configuration(comparison, pick)
-    except ScenarioError as error:
-        raise ScenarioError(f"--gate: {error}") from None
+    text = gate.configuration(comparison, pick)
     console.print(f"\n[bold]{escape(pick)} in a gate[/bold]")
     console.print(escape(gate.excerpt(text)), soft_wrap=True, highlight=False)
     if file is not None:
-        _disk.write(file, text)
+        _disk.write(file, text, replace=False)
         console.print(f"Gate: {escape(str(file))}; check it with forebay-gate check")
     else:
         console.print("--gate FILE writes the whole configuration.", style="dim")

@@ -82,8 +82,7 @@ def command(
     from forebay._cli.drawn import Bar
 
     target = out if out is not None else Path(f"{network.stem}.toml")
-    if target.exists():
-        raise ScenarioError(f"{target}: exists already; choose another name with --out")
+    _disk.check_new(target, "--out")
     notes = topology.Notes()
     # The other options are its fields, by the same names.
     chosen = topology.Choices(queues=queues or ("fq-codel",), **choices)

@@ -11,7 +11,6 @@ from forebay import _disk
 from forebay._cli.console import command_line, printable, say
 from forebay._cli.help import Command
 from forebay._cli.options import PATH, count, out_option, path_option
-from forebay._engine import ScenarioError
 
 
 @click.command(cls=Command)
@@ -53,8 +52,7 @@ def command(config: Path, stats: Path, out: Path | None, **choices: Any) -> None
     from forebay import _twin
 
     target = out if out is not None else Path(f"{config.stem}-twin.toml")
-    if target.exists():
-        raise ScenarioError(f"{target}: exists already; choose another name with --out")
+    _disk.check_new(target, "--out")
     scenario, notes = _twin.scenario_of(config, stats, _twin.Choices(**choices))
     head = "".join(f"# {printable(line)}\n" for line in (f"Written by: {command_line()}", *notes))
     _disk.write(target, f"{head}\n{scenario.to_toml()}", replace=False)
