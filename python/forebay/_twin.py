@@ -7,20 +7,24 @@ random times, whose mean rate is the circuit's in one hour of the statistics.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from forebay import _disk, _engine
+from forebay._advice.words import listed
+from forebay._comparison import variants_of
 from forebay._engine import ScenarioError
-from forebay._scenario import Scenario, quantity
+from forebay._scenario import Scenario, quantity, with_plugins
 from forebay._topology.values import measured, table
 
 MOST_LINES = 2_000_000
-"""Most lines of statistics: 50 000 circuits in 40 hours."""
+"""Most lines of statistics: 80 000 circuits in 24 hours."""
 LEAST_BPS = 1000.0
 """Circuits that were slower than this in an hour have no traffic in it."""
+MOST_OF_PLAN = 1.1
+"""A rate beyond this part of a circuit's plan is wrong; counters of frames count headers, too."""
 
 Hour = dict[str, tuple[float, float]]
 """Mean rates of an hour by circuit, in bit/s, down and up."""
@@ -82,6 +86,7 @@ def scenario_of(config: Path, statistics: Path, choices: Choices) -> tuple[Scena
     hour = _busiest(hours, today) if choices.hour is None else choices.hour
     if hour not in hours:
         raise ScenarioError(f"{statistics}: has no hour {hour}; it has {_span(hours)}")
+    _check_plans(statistics, hour, hours[hour], today)
     others: list[dict[str, Any]] = []
     for text in choices.queues:
         kind, block = _queue(text)
@@ -111,7 +116,11 @@ def scenario_of(config: Path, statistics: Path, choices: Choices) -> tuple[Scena
         "compare": {"link": "down", "replications": 3, "disciplines": ["today", *others]},
     }
     document["traffic"], notes = _traffic(today, hours[hour], choices)
+    if gate.get("plugins"):
+        document["plugins"] = gate["plugins"]
     scenario = Scenario.of(document, config.stem)
+    # What could not run, such as an unknown discipline, is found before anything is written.
+    variants_of(Scenario.of(with_plugins(document), config.stem), None, None)
     return scenario, [f"hour {hour} of {_span(hours)}", *notes]
 
 
@@ -188,8 +197,32 @@ def _busiest(hours: dict[int, Hour], found: dict[str, Any]) -> int:
     return max(hours, key=load)
 
 
-def _span(hours: dict[int, Hour]) -> str:
-    return f"{min(hours)} to {max(hours)}" if len(hours) > 1 else str(min(hours))
+def _check_plans(path: Path, hour: int, rates: Hour, found: dict[str, Any]) -> None:
+    for circuit in found["circuits"]:
+        both = rates.get(circuit["circuit"], (0.0, 0.0))
+        for way, rate in zip(("down", "up"), both, strict=True):
+            plan = circuit[way]
+            if plan is not None and rate > MOST_OF_PLAN * plan:
+                raise ScenarioError(
+                    f"{path}: hour {hour}: circuit {circuit['circuit']} has {rate / 1e6:g} Mbit/s "
+                    f"{way}, more than its plan of {plan / 1e6:g}; correct one of them"
+                )
+
+
+def _span(hours: Collection[int]) -> str:
+    """Hours as text: "0 to 5, 7 and 20"."""
+    runs: list[list[int]] = []
+    for hour in sorted(hours):
+        if runs and hour == runs[-1][-1] + 1:
+            runs[-1].append(hour)
+        else:
+            runs.append([hour])
+    parts = [
+        part
+        for run in runs
+        for part in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))
+    ]
+    return listed(parts)
 
 
 def _hours(path: Path) -> dict[int, Hour]:
@@ -208,23 +241,39 @@ def _of_table(path: Path) -> dict[int, Hour]:
     for column in needed:
         if column not in header:
             raise ScenarioError(f'{path}: has no column "{column}"; needed are {", ".join(needed)}')
-    places = [header.index(column) for column in needed]
     hours: dict[int, Hour] = {}
     for line, cells in rows:
-        padded = [*cells, *[""] * len(header)]
-        circuit, hour, *rates = (padded[place].strip() for place in places)
-        try:
-            when, (down, up) = int(hour), (float(rate or 0) * 1e6 for rate in rates)
-        except ValueError:
+        where = f"{path}: line {line}"
+        if len(cells) > len(header):
             raise ScenarioError(
-                f"{path}: line {line}: expected an hour and Mbit/s, got {', '.join((hour, *rates))}"
-            ) from None
-        if not (0 <= when < 1_000_000 and 0 <= down < 1e15 and 0 <= up < 1e15):
-            raise ScenarioError(
-                f"{path}: line {line}: hour and rates must be 0 or more, and finite"
+                f"{where}: has {len(cells)} fields, and the first line {len(header)}; take one out"
             )
-        hours.setdefault(when, {})[circuit] = (down, up)
+        row = dict(zip(header, map(str.strip, cells), strict=False))
+        for column in needed:
+            if not row.get(column):
+                zero = "; write 0 for no traffic" if column in needed[2:] else ""
+                raise ScenarioError(f"{where}: {column}: is missing{zero}")
+        circuit, hour = row["circuit"], row["hour"]
+        if not (hour.isdecimal() and len(hour) < 3 and int(hour) < 24):
+            raise ScenarioError(f'{where}: hour: expected a number from 0 to 23, got "{hour}"')
+        down, up = (_bps(row[column], f"{where}: {column}") for column in needed[2:])
+        of_hour = hours.setdefault(int(hour), {})
+        if circuit in of_hour:
+            raise ScenarioError(
+                f"{where}: circuit {circuit} has hour {int(hour)} already; keep one of the lines"
+            )
+        of_hour[circuit] = (down, up)
     return hours
+
+
+def _bps(text: str, where: str) -> float:
+    try:
+        found = float(text) * 1e6
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < 1e15:
+        raise ScenarioError(f'{where}: expected Mbit/s, 0 or more, got "{text}"')
+    return found
 
 
 def _of_gate(path: Path) -> dict[int, Hour]:
