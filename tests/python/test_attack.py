@@ -211,6 +211,31 @@ def test_a_wire_that_loses_everything_at_times(scenario: Path, tmp_path: Path) -
     assert calm < 0.1 and 0.4 < cut < 0.7
 
 
+def test_what_the_wire_loses_is_no_harm_of_a_queue(scenario: Path, tmp_path: Path) -> None:
+    found = attack.attack(
+        load(scenario), tmp_path / "out", measure="loss", seconds=0.3, finds=1, confirm=False
+    )
+    assert (found.bounds.loss, found.bounds.cut) == ("none", "none")
+    plans = [each.plan for each in found.searched.cells.values()]
+    assert len(plans) > 10 and all(each.loss is None and each.cut is None for each in plans)
+    # The file has what was given, so that another measure can go on in the folder.
+    assert bounds.read(tmp_path / "out" / "bounds.toml") == bounds.Bounds()
+
+
+def test_bounds_that_were_edited_are_kept(scenario: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    file = out / "bounds.toml"
+    words = ["attack", str(scenario), "--discipline", "fifo", "--minutes", "0.002", "--no-confirm"]
+    words += ["--out", str(out)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    edited = file.read_text().replace("joining = 3", "joining = 1  # mine")
+    file.write_text(edited)
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code == 2 and f"error: {file}: has other bounds" in refused.stderr
+    assert CliRunner().invoke(app, [*words, "--bounds", str(file)]).exit_code == 0
+    assert file.read_text() == edited
+
+
 def test_a_box_is_attacked_beside_the_queue_without_it(tmp_path: Path) -> None:
     home = Path(__file__).parents[2] / "papers" / "aspq" / "attack"
     found = attack.attack(

@@ -99,15 +99,16 @@ def command(
     from forebay._cli.drawn import Bar, Terminal
     from forebay.attack import show
     from forebay.attack.attacking import attack
-    from forebay.attack.bounds import read, text
+    from forebay.attack.bounds import for_measure, read, text
 
     prepared = load_with(scenario, set_)
     limits = read(bounds)
+    searched = for_measure(limits, how["measure"])
     folder = out if out is not None else Path("out") / f"{scenario.stem}-attack"
     line = command_line()
     bar = Bar()
     if not as_json:
-        say(f"{text(limits)}")
+        say(text(searched))
     try:
         with bar:
             outcome = attack(

@@ -102,7 +102,8 @@ def attack(
         if rival is None:
             rival, beside = plain, f"{called} alone"
         called = labelled(box)[0]
-    limits = bounds or Bounds()
+    given = bounds or Bounds()
+    limits = bounds_.for_measure(given, measure)
     space = Space(limits, len(target.traffic), target.duration_s)
     for each in (queue, rival):
         target.change(Plan(), each).of(target.base).effective()
@@ -117,9 +118,8 @@ def attack(
         target, measure, into, queue=queue, rival=rival, jobs=jobs, progress=heard
     ) as trials:
         of = trials.measure
+        bounds_.keep(given, into / "bounds.toml")
         [calm] = trials.harms([Plan()], [seed])
-        text = bounds_.text(limits)
-        _disk.write(into / "bounds.toml", text)
         found = search(
             trials,
             space,

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from forebay import _written
+from forebay import _disk, _written
 from forebay._engine import ScenarioError
 from forebay._scenario import quantity, to_toml, value_of
 from forebay.tune.space import Parameter, read_parameter
@@ -144,6 +144,29 @@ def read(path: Path | None) -> Bounds:
     except ScenarioError as error:
         raise ScenarioError(f"{path.name}: {error}") from None
     return bounds
+
+
+def for_measure(bounds: Bounds, measure: str) -> Bounds:
+    """The bounds without what does the harm itself: a loss on the wire is none of a queue's."""
+    if measure != "loss":
+        return bounds
+    return bounds.model_copy(update={"loss": NONE, "cut": NONE})
+
+
+def keep(bounds: Bounds, path: Path) -> None:
+    """Write bounds to a file, unless it has them; other bounds that a user wrote there stay.
+
+    Raises:
+        ScenarioError: the file has others.
+    """
+    if path.exists() and _disk.read_text(path) != text(Bounds()):
+        if read(path) != bounds:
+            raise ScenarioError(
+                f"{path}: has other bounds than this attack; name it with --bounds, or choose "
+                "another folder with --out"
+            )
+        return
+    _disk.write(path, text(bounds))
 
 
 def text(bounds: Bounds) -> str:

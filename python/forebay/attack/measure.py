@@ -51,7 +51,14 @@ MEASURES: Mapping[str, Measure] = {
             "Delay beyond the shortest one that 1 of 100 packets of the scenario exceeds: of the "
             "worst class of datagrams, or without any, of transfers.",
         ),
-        Measure("loss", "loss", "%", 100.0, 2, "Loss of the scenario's worst class."),
+        Measure(
+            "loss",
+            "loss",
+            "%",
+            100.0,
+            2,
+            "Loss of the scenario's worst class; attacks add none on the wire.",
+        ),
         Measure("utilization", "idle", "%", 100.0, 0, "Share of the link's capacity not used."),
         Measure(
             "unfairness",
