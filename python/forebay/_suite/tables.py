@@ -54,11 +54,16 @@ class Report:
     """The same as plain values, if they are kept."""
 
 
+def build() -> str:
+    """Version and commit of the engine: builds of one version may give other results."""
+    return _engine.version + (f" ({_engine.commit})" if _engine.commit else "")
+
+
 def write(suite: Suite, report: Report, folder: Path, command: str, cpu_seconds: float) -> Path:
     """Write `report.html`, `summary.md` with its images and, of some kinds, `results.json`."""
     study = suite.tests[0].study
     told = Text(
-        f"`{command}`, forebay {_engine.version}: {report.runs} runs, {study.most} of "
+        f"`{command}`, forebay {build()}: {report.runs} runs, {study.most} of "
         f"each point with seeds {study.seed} to {study.seed + study.most - 1}, "
         f"{cpu_seconds:.0f} s of processor time."
     )
@@ -114,7 +119,7 @@ def what_was_run(citation: str, command: str, cpu_seconds: float, kept: str) -> 
     facts = [
         ("Suite", Md(citation)),
         ("Command", Md(f"`{command}`")),
-        ("forebay", _engine.version),
+        ("forebay", build()),
         ("Cost", f"{cpu_seconds:.0f} s of processor time"),
         ("Runs", Md(kept)),
     ]

@@ -191,7 +191,7 @@ def _write(
 ) -> Path:
     runs = sum(count * (1 + sum(h is not None for h in each.harms.values())) for each in judged)
     told = Text(
-        f"`{command}`, forebay {_engine.version}: {len(judged)} cases, {runs} runs, {count} of "
+        f"`{command}`, forebay {tables.build()}: {len(judged)} cases, {runs} runs, {count} of "
         f"each discipline in each case, {spent:.0f} s of processor time."
     )
     worst = Section("The worst known network of each", [_own(judged, labels)])

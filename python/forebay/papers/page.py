@@ -354,7 +354,8 @@ def _value(part: Mapping[str, Any]) -> str:
 
 
 def _made(found: Mapping[str, Any]) -> str:
-    made = f"Made by `{found['command']}` with forebay {found['version']}"
+    commit = f" ({found['commit']})" if found.get("commit") else ""
+    made = f"Made by `{found['command']}` with forebay {found['version']}{commit}"
     # Not known of studies that `forebay sweep` ran.
     spent = found["cpu_seconds"]
     return made + (f"; {spent / 60:.1f} minutes of processor time." if spent else ".")

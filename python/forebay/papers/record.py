@@ -74,6 +74,7 @@ def record(
         "title": file.title,
         "citation": paper.text("citation"),
         "version": _engine.version,
+        **({"commit": _engine.commit} if _engine.commit else {}),
         "command": command,
         "quick": data.quick,
         "files": library.digest(paper.home),

@@ -37,7 +37,7 @@ def write(suite: Mapping[str, Any], found: Found, folder: Path, command: str) ->
     ]
     page = Page(suite["title"], "Suite", about, blocks, COURSES)
     told = Text(
-        f"`{command}`, forebay {_engine.version}, control `{suite['control']}`: {held}; "
+        f"`{command}`, forebay {tables.build()}, control `{suite['control']}`: {held}; "
         f"{spent:.0f} s of processor time."
     )
     summary = [told, table, figure, legend, *cases]
