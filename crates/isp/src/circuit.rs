@@ -38,10 +38,18 @@ pub struct Circuit {
 }
 
 /// `rate` Mbit/s.
-pub(crate) fn mbps(rate: f64) -> Result<Rate, String> {
+///
+/// # Errors
+/// What is expected instead.
+pub(crate) fn mbps(rate: f64) -> Result<Rate, &'static str> {
     // Half a bit/s and a petabit/s are beyond every plan.
-    if !(1e-6..=1e9).contains(&rate) {
-        return Err(format!("expected Mbit/s above 0, got {rate}"));
+    match rate {
+        1e-6..=1e9 => Ok(Rate::from_bps((rate * 1e6).round() as u64)),
+        rate if rate > 1e9 => Err("at most 1000000000 Mbit/s"),
+        rate if rate > 0.0 => Err("at least 0.000001 Mbit/s"),
+        _ => Err(NO_RATE),
     }
-    Ok(Rate::from_bps((rate * 1e6).round() as u64))
 }
+
+/// What is expected instead of what is no rate.
+pub(crate) const NO_RATE: &str = "Mbit/s above 0";

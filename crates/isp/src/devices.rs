@@ -1,6 +1,6 @@
 //! `ShapedDevices.csv`: a line for each device, with the plan of its circuit.
 
-use crate::circuit::{Both, Circuit, MOST, mbps};
+use crate::circuit::{Both, Circuit, MOST, NO_RATE, mbps};
 use crate::network::Network;
 use forebay_core::{ConfigError, Rate};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -47,10 +47,9 @@ impl Row<'_> {
         match self.get(column) {
             "" => Ok(None),
             text => {
-                let rate = text.parse().map_err(|_| ()).and_then(|rate| mbps(rate).map_err(drop));
-                let fault =
-                    |()| self.fault(column, format!("expected Mbit/s above 0, got \"{text}\""));
-                rate.map(Some).map_err(fault)
+                let rate = text.parse().map_err(|_| NO_RATE).and_then(mbps);
+                let fault = |wanted| format!("expected {wanted}, got \"{text}\"");
+                rate.map(Some).map_err(|wanted| self.fault(column, fault(wanted)))
             }
         }
     }
@@ -78,6 +77,30 @@ impl Row<'_> {
             )
         };
         Ok(Both { down: kind(down).map_err(wrong)?, up: kind(up).map_err(wrong)? })
+    }
+
+    /// Checks that this line, a further one of the circuit `first`, says nothing else of it in `again`.
+    /// An empty field says nothing.
+    fn repeats(&self, first: &Circuit, again: &Circuit) -> Result<(), ConfigError> {
+        let differences = [
+            ("parent", "Parent Node", first.parent_name != again.parent_name),
+            ("plan", "Download Min Mbps", first.least.down != again.least.down),
+            ("plan", "Upload Min Mbps", first.least.up != again.least.up),
+            ("plan", "Download Max Mbps", first.most.down != again.most.down),
+            ("plan", "Upload Max Mbps", first.most.up != again.most.up),
+            ("sqm", "sqm", first.queue != again.queue),
+        ];
+        let differs =
+            |(_, column, differs): &(_, &str, bool)| *differs && !self.get(column).is_empty();
+        let Some((what, column, _)) = differences.into_iter().find(differs) else { return Ok(()) };
+        Err(self.fault(
+            column,
+            format!(
+                "circuit {} has another {what} than in line {}; write the same in all its lines, or \
+                 leave the further ones empty",
+                first.id, first.line
+            ),
+        ))
     }
 
     fn addresses(&self, found: &mut Vec<IpNet>) -> Result<(), ConfigError> {
@@ -142,6 +165,8 @@ impl Network {
                 ));
             }
         }
+        // As in LibreQoS, fields that nothing needs may be missing at the end of a line.
+        let least = NEEDED.iter().map(|column| places[column] + 1).max().unwrap_or_default();
         let mut known: HashMap<String, usize> = HashMap::new();
         let mut record = csv::StringRecord::new();
         while reader.read_record(&mut record).map_err(broken)? {
@@ -150,13 +175,23 @@ impl Network {
             }
             let line = record.position().map_or(0, |position| line_of(text, position));
             let row = Row { record: &record, places: &places, file, line };
+            if record.len() < least {
+                let (fields, all) = (record.len(), header.len());
+                return Err(ConfigError::new(
+                    format!("{file}: line {line}"),
+                    format!(
+                        "has {fields} of {all} fields; complete it, at least the first {least}"
+                    ),
+                ));
+            }
             let id = row.get("Circuit ID");
             if id.is_empty() {
                 return Err(row.fault("Circuit ID", "is missing"));
             }
             if let Some(place) = known.get(id) {
-                // The plan is that of the first line, as in LibreQoS.
-                row.addresses(&mut self.circuits[*place].addresses)?;
+                let again = self.circuit(&row)?;
+                row.repeats(&self.circuits[*place], &again)?;
+                self.circuits[*place].addresses.extend(again.addresses);
                 self.further.push(id.to_owned());
                 continue;
             }
@@ -240,7 +275,7 @@ mod tests {
     fn circuits_gather_their_devices() {
         let network = read(
             "# by hand\n1,\"5, Lane\",AP 1,\"100.64.0.1, 100.64.1.9/30\",2001:db8::1/56,1,0.5,25,10.5,,\n\
-             1,,AP 1,[\"100.64.0.2\"],,1,1,99,99,,\n\n 2 ,b,AP 2,,,,,10,,,cake/fq_codel",
+             1,,AP 1,[\"100.64.0.2\"],,1,,25,10.5\n\n 2 ,b,AP 2,,,,,10,,,cake/fq_codel",
         )
         .unwrap();
         let [two, one] = &network.circuits[..] else { panic!("two circuits") };
@@ -271,6 +306,26 @@ mod tests {
             ("1,,,,,,,1,NaN,,", "d.csv: line 2: Upload Max Mbps: expected Mbit/s above 0"),
             ("1,,,,,5,,1,1,,", "d.csv: line 2: Download Min Mbps: must be at most"),
             ("1,,,,,,,1,1,,sfq", "d.csv: line 2: sqm: expected cake, fq_codel, none or two"),
+            (
+                "1,,,,,,,8e30,1,,",
+                "d.csv: line 2: Download Max Mbps: expected at most 1000000000 Mbit/s, got",
+            ),
+            (
+                "1,,,,,,,9,9,,\n2,Mill",
+                "d.csv: line 3: has 2 of 11 fields; complete it, at least the first 9",
+            ),
+            (
+                "\n1,,AP 1,,,1,1,9,9,,\n1,,AP 1,,,1,1,8,9",
+                "d.csv: line 4: Download Max Mbps: circuit 1 has another plan than in line 3; write",
+            ),
+            (
+                "1,,AP 1,,,,,9,9,,\n1,,AP 2,,,,,9,9,,",
+                "d.csv: line 3: Parent Node: circuit 1 has another parent than in line 2; write",
+            ),
+            (
+                "1,,,,,,,9,9,,\n1,,,,,,,9,9,,fq_codel",
+                "d.csv: line 3: sqm: circuit 1 has another sqm than in line 2; write",
+            ),
             ("", "d.csv: has no circuits"),
         ] {
             let error = read(lines).unwrap_err().to_string();

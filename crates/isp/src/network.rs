@@ -1,6 +1,6 @@
 //! `network.json`: a tree of sites with their capacities.
 
-use crate::circuit::{Both, Circuit, MOST, mbps};
+use crate::circuit::{Both, Circuit, MOST, NO_RATE, mbps};
 use crate::once::Once;
 use forebay_core::{ConfigError, Rate};
 use serde_json::{Map, Value};
@@ -167,11 +167,11 @@ fn read_node(
         match fields.get(field) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) if text.trim().is_empty() => Ok(None),
-            Some(value) => number(value).map_or(Err(String::new()), mbps).map(Some),
+            Some(value) => number(value).map_or(Err(NO_RATE), mbps).map(Some),
         }
-        .map_err(|_| {
+        .map_err(|wanted| {
             let got = &fields[field];
-            ConfigError::new(field, format!("expected Mbit/s above 0, got {got}"))
+            ConfigError::new(field, format!("expected {wanted}, got {got}"))
         })
     };
     let degrees = |field, most: f64| match fields.get(field) {
