@@ -2,7 +2,7 @@
 
 use crate::python::{self, Stop};
 use crate::{ScenarioError, endpoint};
-use forebay_core::{ConfigError, Discipline};
+use forebay_core::{ConfigError, Discipline, Entry};
 use forebay_sim::{Nameable, Registry};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -127,7 +127,12 @@ pub fn check_plugin(py: Python, path: String) -> PyResult<Vec<(String, Option<St
         let mut registry = Registry::default();
         join(&mut registry, &path, Path::new("")).map_err(ScenarioError::new_err)?;
         let kinds = registry.disciplines.every_kind();
-        let check = |entry: &_| forebay_conformance::check(entry, &json!({})).err();
+        // A scenario would refuse a name that is taken.
+        let check = |entry: &Entry<dyn Discipline>| {
+            let taken = Nameable::join(&mut Registry::builtin(), entry.clone());
+            let taken = taken.map_err(|error| format!("{}; choose another name", error.message));
+            taken.and_then(|()| forebay_conformance::check(entry, &json!({}))).err()
+        };
         let found = kinds.iter().map(|entry| (entry.name.to_string(), check(entry))).collect();
         python::stopped(None).map_or(Ok(found), |late| Err(ScenarioError::new_err(late)))
     };
