@@ -457,7 +457,8 @@ def value_of(text: str) -> Any:
     """The value that `text` writes in TOML, or the text itself.
 
     Raises:
-        ScenarioError: it is nested too deeply.
+        ScenarioError: it is nested too deeply, or a table or list with a value that scenarios
+            cannot have, such as inf.
     """
     try:
         value = tomllib.loads(f"value = {text}")
@@ -465,7 +466,13 @@ def value_of(text: str) -> Any:
         raise ScenarioError(f'"{text[:20]}...": is nested too deeply') from None
     except ValueError:  # It is not TOML, or a number of thousands of digits.
         return text
-    return value["value"] if len(value) == 1 and _plain(value["value"]) else text
+    found = value["value"]
+    if len(value) > 1 or (not _plain(found) and not isinstance(found, dict | list)):
+        return text
+    if not _plain(found):
+        what = _strange(found) or "holds a number that is too large"
+        raise ScenarioError(f'"{text[:80]}": {what}')
+    return found
 
 
 def _plain(value: Any) -> bool:

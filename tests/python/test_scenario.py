@@ -63,6 +63,8 @@ def test_set_makes_missing_tables() -> None:
         ("[0]=1", "starts with a name"),
         ("link[x]=1", "not a path"),
         ("a..b=1", "not a path"),
+        ('seed={kind="hdl",limits=[1,inf]}', r'limits=\[1,inf\]}": limits\[1\]: must be a finite'),
+        (f"seed=[{'9' * 400}]", "holds a number that is too large"),
         ("link", "expected PATH=VALUE"),
         ("=1", "expected PATH=VALUE"),
     ],
