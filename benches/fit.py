@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from forebay import _engine
-from forebay.fit.candidates import KINDS, limit, red
+from forebay.fit.candidates import KINDS, SHARED, limit, red
 from forebay.fit.fitting import fit
 from forebay.fit.found import Fitted
 from forebay.fit.measurement import Flow
@@ -44,6 +44,8 @@ SETS = {"train": 1, "test": 2, "check": 3}
 RESULTS = Path(__file__).parents[1] / "docs" / "fit"
 PACKETS = 200_000
 PAYLOAD = 1448
+SEGMENTS = 44
+"""Full segments in the largest packet that Linux hands to a network card."""
 SHORT = ("codel", "pie")
 """Disciplines that do nothing that a FIFO does not in a short buffer."""
 
@@ -118,7 +120,7 @@ def scenario(of: Link, of_set: str) -> dict[str, Any]:
     else:
         whole["tcp"]["preset"] = of.stack
     own = {"from": "sender", "to": "receiver", "from_host": "other", "to_host": "elsewhere"}
-    share = float(luck.uniform(0.05, 0.3))
+    share = _share_of_others(luck)
     if of.cross == "poisson":
         entry = {"kind": "poisson", "size": "1500B", "rate": f"{share * of.rate:.0f}bit"}
     elif of.cross == "bulk":
@@ -135,7 +137,40 @@ def scenario(of: Link, of_set: str) -> dict[str, Any]:
     return whole
 
 
-def pcap(record: Record, vantage: str) -> bytes:
+def _share_of_others(luck: np.random.Generator) -> float:
+    return float(luck.uniform(0.05, 0.3))
+
+
+def others(of: Link, of_set: str) -> float | None:
+    """What others send in bit/s; None if that depends on the queue."""
+    if of.kind not in SHARED:
+        return 0.0 if of.cross == "none" else None
+    luck = np.random.default_rng([SETS[of_set], of.number, 7])
+    luck.uniform(size=4)
+    return {"none": 0.0, "poisson": _share_of_others(luck) * of.rate}.get(of.cross)
+
+
+def offloaded(packets: Packets) -> Packets:
+    """What tcpdump sees of a sender whose network card cuts segments: up to 44 of them at once."""
+    data = np.flatnonzero(packets["payload"] > 0)
+    keep = np.ones(len(packets), bool)
+    payload, size = packets["payload"].copy(), packets["len"].copy()
+    for port in np.unique(packets["source_port"][data]):
+        mine = data[packets["source_port"][data] == port]
+        at, end = packets["at_ns"][mine], packets["seq"][mine] + packets["payload"][mine]
+        follows = (np.diff(at) < 3000) & (packets["seq"][mine][1:] == end[:-1])
+        begin = np.flatnonzero(np.concatenate([[True], ~follows]))
+        place = np.arange(len(mine)) - np.repeat(begin, np.diff([*begin, len(mine)]))
+        head = place % SEGMENTS == 0
+        sums = np.add.reduceat(payload[mine], np.flatnonzero(head))
+        size[mine[head]] += sums - payload[mine[head]]
+        payload[mine[head]] = sums
+        keep[mine[~head]] = False
+    whole = packets.columns | {"payload": payload, "len": size}
+    return Packets({name: each[keep] for name, each in whole.items()}, packets.addresses)
+
+
+def capture(record: Record, vantage: str) -> bytes:
     """A capture as tcpdump writes it, with the pings."""
     packets = record.packets
     tcp = np.zeros(len(packets), _TCP)
@@ -222,6 +257,7 @@ def reports(record: Record, of: Link) -> tuple[str, dict[str, Any]]:
     total = 0
     for number, port in enumerate(np.unique(packets["source_port"][data]).tolist()):
         mine = np.flatnonzero(data & (packets["source_port"] == port))
+        first = int(packets["seq"][mine[0]])
         stops = packets["seq"][mine].astype(np.int64) + packets["payload"][mine]
         stops = stops[0] + np.concatenate(
             [[0], np.cumsum((np.diff(stops) + 2**31) % 2**32 - 2**31)]
@@ -241,7 +277,8 @@ def reports(record: Record, of: Link) -> tuple[str, dict[str, Any]]:
                 "bytes": sent, "retransmits": int(np.count_nonzero(inside & ~fresh)),
                 "rtt": srtt, "sender": True,
             })  # fmt: skip
-            total += sent
+        arrived = int(acks[np.searchsorted(time_[back], ends[-1]) - 1])
+        total += (arrived - first) % 2**32
     start = {
         "timestamp": {"timesecs": int(zero + begin)},
         "connecting_to": {"host": "10.0.0.2", "port": 5201},
@@ -271,7 +308,7 @@ def _srtt(packets: Packets, mine: Any, back: Any, acks: Any, time_: Any, last: i
 def one(of_set: str, number: int) -> dict[str, Any]:
     """Make, measure and fit a link."""
     of = link(of_set, number)
-    row: dict[str, Any] = asdict(of) | {"forebay": _engine.version}
+    row: dict[str, Any] = asdict(of) | {"others": others(of, of_set), "forebay": _engine.version}
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="forebay-bench-") as folder:
         there = Path(folder)
@@ -285,7 +322,9 @@ def one(of_set: str, number: int) -> dict[str, Any]:
             (there / "iperf3.json").write_text(json.dumps(iperf))
             files = [there / "ping.txt", there / "iperf3.json"]
         else:
-            (there / "link.pcap").write_bytes(pcap(record, of.vantage))
+            if of.vantage == "sender" and not of.stack.endswith("offload"):
+                record = replace(record, packets=offloaded(record.packets))
+            (there / "link.pcap").write_bytes(capture(record, of.vantage))
             files = [there / "link.pcap"]
         row["made_s"] = round(time.monotonic() - begin, 2)
         begin = time.monotonic()
@@ -402,6 +441,10 @@ def table(path: Path) -> None:
             print(f"| {name} | {told} | {share(good_)} | {share(inside)} |")
         named = [row for row in part if row["named"] is not None]
         right = [row["named"] in (row["kind"], row["acts"]) for row in named]
+        known = [row for row in part if row["others"] is not None]
+        said = [row for row in known if row["cross.found"] is not None]
+        holds = [row["cross.low"] <= row["others"] <= row["cross.high"] for row in said]
+        print(f"| others' traffic | {len(said)} of {len(known)} | – | {share(holds)} |")
         print(f"| discipline | {len(named)} of {len(part)} | {share(right)} | – |")
         sets = [
             row

@@ -40,7 +40,7 @@ def loaded(queue: dict[str, Any], **route: Any) -> dict[str, Any]:
 
 def captured(folder: Path, whole: dict[str, Any], vantage: str = "sender") -> Path:
     path = folder / "link.pcap"
-    path.write_bytes(bench().pcap(recorded(whole, vantage), vantage))
+    path.write_bytes(bench().capture(recorded(whole, vantage), vantage))
     return path
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +185,7 @@ def test_a_receiver_needs_no_ping(tmp_path: Path) -> None:
     whole["traffic"] = [each for each in whole["traffic"] if each["name"] != "probes"]
     record = recorded(whole, "receiver")
     path = tmp_path / "link.pcap"
-    path.write_bytes(bench().pcap(record, "receiver"))
+    path.write_bytes(bench().capture(record, "receiver"))
     seen = fit.read([path])
     assert seen.vantage == "receiver" and not seen.trips.probes.any()
     found = fit.fit([path], tmp_path / "out")
@@ -427,3 +428,59 @@ def test_what_nothing_shows_is_not_named(tmp_path: Path) -> None:
     found = fit.fit([captured(tmp_path, deep)], tmp_path / "out")
     assert found.discipline.kind is None
     assert {"fifo", "red"} <= set(found.discipline.alike)
+
+
+def test_what_a_network_card_cuts_is_read_as_segments(tmp_path: Path) -> None:
+    """A capture of super-packets tells what one of segments does."""
+    record = recorded(loaded({"kind": "fifo", "limit": "40p"}))
+    merged = replace(record, packets=bench().offloaded(record.packets))
+    assert len(merged.packets) < 0.8 * len(record.packets)
+    seen = []
+    for each in (record, merged):
+        path = put(tmp_path / "link.pcap", bench().capture(each, "sender"))
+        direct = read_off(fit.read([path]))
+        assert direct.rate is not None and direct.rtt is not None
+        seen.append((direct.rate.value, direct.rtt.value, float(np.median(direct.overflow.waits))))
+    assert seen[0] == pytest.approx((5e6, 0.03, seen[1][2]), rel=0.01)
+    assert seen[1] == pytest.approx(seen[0], rel=0.02)
+
+
+def test_a_load_that_pauses_has_no_others(tmp_path: Path) -> None:
+    whole = loaded({"kind": "fifo", "limit": "40p"})
+    [load_, *rest] = whole["traffic"]
+    again = load_ | {"name": "later", "start": ["8.5s", "8.6s"]}
+    whole["traffic"] = [load_ | {"stop": "6s"}, again, *rest]
+    direct = read_off(fit.read([captured(tmp_path, whole)]))
+    assert direct.cross is None or direct.cross.low == 0
+
+
+def test_a_rate_that_dips_is_a_course_and_no_discipline(tmp_path: Path) -> None:
+    whole = loaded({"kind": "fifo", "limit": "60p"})
+    whole["link"][0]["rate"] = {"steps": [["0s", "5Mbit"], ["6s", "2.5Mbit"], ["7.5s", "5Mbit"]]}
+    direct = read_off(fit.read([captured(tmp_path, whole)]))
+    assert len(direct.course) > 1
+    assert min(rate for _, rate in direct.course) == pytest.approx(2.5e6, rel=0.05)
+
+
+def test_a_policer_is_no_queue(tmp_path: Path) -> None:
+    whole = loaded({"kind": "fifo", "limit": "1000p"})
+    whole["link"][0] |= {"rate": "20Mbit", "police": {"rate": "5Mbit", "burst": "30KB"}}
+    found = fit.fit([captured(tmp_path, whole)], tmp_path / "out")
+    assert found.discipline.kind is None and "a policer" in found.discipline.why
+    assert found.scenario is not None
+    assert all(each["name"] != "others" for each in found.scenario.document["traffic"])
+    rtt = found.estimates["rtt"]
+    assert rtt.low is not None and rtt.high is not None and rtt.low <= 0.03 <= rtt.high
+
+
+def test_an_edited_scenario_is_not_written_over(tmp_path: Path) -> None:
+    done = RUN(app, ["fit", str(HOME), "--out", str(tmp_path), "--json"])
+    assert done.exit_code == 0, done.output
+    scenario = tmp_path / "scenario.toml"
+    before = scenario.read_text()
+    assert RUN(app, ["fit", str(HOME), "--out", str(tmp_path), "--json"]).exit_code == 0
+    assert scenario.read_text() == before
+    scenario.write_text(f"# mine\n{before}")
+    again = RUN(app, ["fit", str(HOME), "--out", str(tmp_path)])
+    assert again.exit_code == 2 and "has been edited" in again.output
+    assert scenario.read_text().startswith("# mine\n")

@@ -174,3 +174,25 @@ def test_fuzz_folders_of_the_lab(tmp_path: Path) -> None:
 
     put(folder / "host-receiver.pcap", far)
     fuzz(given, mutated(near))
+
+
+def test_both_directions_at_once(tmp_path: Path) -> None:
+    both = json.loads(json.dumps(IPERF))
+    for each in both["intervals"]:
+        back = each["streams"][0] | {"socket": 6, "sender": False}
+        each["streams"] = [each["streams"][0] | {"sender": True}, back]
+    assert fit.read([put(tmp_path / "bidir.json", both)]).two_way
+
+
+def test_a_stream_of_events(tmp_path: Path) -> None:
+    path = put(
+        tmp_path / "stream.json", b'{"event":"start","data":{}}\n{"event":"end","data":{}}\n'
+    )
+    with pytest.raises(ScenarioError, match="run iperf3 with --json"):
+        fit.read([path])
+
+
+def test_ping_in_another_language(tmp_path: Path) -> None:
+    lines = PING.replace(b"bytes from", b"Bytes von").replace(b"time=", b"Zeit=")
+    with pytest.raises(ScenarioError, match="LC_ALL=C ping -D"):
+        fit.read([put(tmp_path / "ping.txt", lines)])

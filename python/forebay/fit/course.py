@@ -90,12 +90,16 @@ def slower(begin: Numbers, rates: Numbers, usual: float) -> float:
     Where others' packets come between, some stretches still have the link's rate.
     """
     windows = _windows(begin, rates)
-    count = 0
+    if not windows:
+        return 0.0
+    # A slower rate needs longer windows.
+    took = np.diff([*(at for at, _ in windows), float(begin[-1])])
+    found = []
     for _, own in windows:
         mode = highest_mode(own)
         fast = np.mean(own > usual * (1 - 3 * ALIKE))
-        count += mode is not None and mode.share >= AGREE and bool(fast < _HARDLY)
-    return count / max(1, len(windows))
+        found.append(mode is not None and mode.share >= AGREE and bool(fast < _HARDLY))
+    return float(np.sum(took[found]) / max(1e-9, np.sum(took)))
 
 
 def _windows(begin: Numbers, rates: Numbers) -> list[tuple[float, Numbers]]:

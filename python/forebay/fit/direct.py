@@ -18,7 +18,7 @@ from forebay.fit.measurement import Measurement, Numbers
 
 _STRETCHES = (2, 4, 8, 16, 32, 64, 128, 256, 512)
 """Packets in the stretches that are looked at."""
-_OFTEN = 0.15
+_OFTEN = 0.1
 """Share of the time in which a rate must be lower to be one that changes."""
 _PARTS, _CHANGED = 8, 1.15
 """Parts of a measurement whose rates are compared, and the ratio from which they differ."""
@@ -28,6 +28,9 @@ _COURSE = 8
 """Packets in the stretches of which a course is made."""
 _FULL = 0.8
 """Share of the time in which packets must wait for a course: otherwise the senders made it."""
+_SLOTS, _BUSY = 20, 0.95
+"""Parts of the load in which others' traffic is looked for, and the share of one in which packets
+must wait."""
 _STEADY = 0.03
 """Spread of the rates of long stretches, 10th to 90th percentile over median, without others."""
 
@@ -101,7 +104,7 @@ def read_off(measured: Measurement) -> Direct:
         rate, why = _plateau(measured)
         steady = True
     assumed = rate.value if rate is not None else most
-    rtt = _least(measured, assumed if assumed > 0 else np.inf)
+    rtt = _least(measured, assumed if assumed > 0 else np.inf, known=rate is not None)
     nothing = Overflow(np.empty(0), np.empty(0))
     if rtt is None or assumed <= 0:
         return Direct(rtt, rate, most, steady, stretches.ordered, None, nothing, 0.0, why)
@@ -109,14 +112,14 @@ def read_off(measured: Measurement) -> Direct:
     busy = _busy(measured, waits, assumed)
     if rate is not None and busy < 0.1:
         why = "packets hardly ever waited, so the load did not fill the link"
-        rate = None
+        rate, rtt = None, _least(measured, assumed, known=False) or rtt
     course: Course = ()
     if busy > _FULL and len(measured.flows) > 1:
         # The share of a single one depends on what others send.
         # What arrives, or is acknowledged, left the queue so much earlier.
         late = rtt.value * (1.0 if measured.vantage == "sender" else 0.5)
         course = tuple((max(0.0, at - late), value) for at, value in capacity.course)
-    cross = None if rate is None else _others(measured, rate, waits, stretches.ordered)
+    cross = None if rate is None else _others(measured, rate, waits)
     overflow = overflow_of(measured, waits, assumed, rtt.value)
     return Direct(rtt, rate, most, steady, stretches.ordered, cross, overflow, busy, why, course)
 
@@ -127,14 +130,22 @@ def waits_of(measured: Measurement, rtt: float, rate: float) -> Numbers:
     return np.maximum(0.0, trips.delay - rtt - trips.size * 8 / rate)
 
 
-def _least(measured: Measurement, rate: float) -> Between | None:
-    """The least round trip; its interval reaches down by what a clock or a timer may add."""
+def _least(measured: Measurement, rate: float, known: bool) -> Between | None:
+    """The least round trip; its interval reaches down by what a clock or a timer may add.
+
+    Args:
+        measured: what was measured.
+        rate: capacity in bit/s.
+        known: whether it is known, or the capacity may be larger.
+    """
     trips = measured.trips
     if not len(trips.at):
         return None
     ticks = measured.vantage == "receiver"
-    # A receiver knows delays of data to a tick of the sender's clock, those of probes better.
-    of = trips.probes if ticks and trips.probes.any() else np.ones(len(trips.at), bool)
+    # A receiver knows delays of data to a tick of the sender's clock, those of probes better. Small
+    # packets tell more if it is not known how long one is sent.
+    small = trips.probes.any() and (ticks or not known)
+    of = trips.probes if small else np.ones(len(trips.at), bool)
     clean = np.sort((trips.delay - trips.size * 8 / rate)[of])
     least = float(clean[0])
     if least <= 0:
@@ -142,6 +153,8 @@ def _least(measured: Measurement, rate: float) -> Between | None:
     fifth = float(clean[min(5, len(clean) - 1)])
     slack = max(2 * (fifth - least), 2e-4, 0.002 * least)
     more = 1e-4 + 0.001 * least
+    if not known:
+        more += float(np.median(trips.size[of])) * 8 / rate
     if ticks and not trips.probes.any():
         slack, more = slack + _TICK_S, more + _TICK_S
     return Between(least, max(1e-6, least - slack), least + more)
@@ -291,12 +304,9 @@ class _Stretches:
         arrived = self.measured.arrivals
         if not len(arrived.at):
             return 0.0
-        if arrived.span > 0:
-            bins = np.bincount((arrived.at / arrived.span).astype(int), weights=arrived.size)
-            bins = bins[bins > 0]
-            return float(np.quantile(bins, 0.9)) * 8 / arrived.span
-        took = arrived.at[-1] - arrived.at[0]
-        return float(arrived.size.sum() * 8 / took) if took > 0 else 0.0
+        # A tool counts what it hands to its socket, so that only the sum of all intervals is sure.
+        begin, end = self.measured.load if arrived.span > 0 else (arrived.at[0], arrived.at[-1])
+        return float(arrived.size.sum() * 8 / (end - begin)) if end > begin else 0.0
 
 
 def _plateau(measured: Measurement) -> tuple[Between | None, str]:
@@ -333,33 +343,44 @@ def _busy(measured: Measurement, waits: Numbers, rate: float) -> float:
     return float(np.mean(waits[inside] > 0.7 * measured.flows[0].size * 8 / rate))
 
 
-def _others(measured: Measurement, rate: Between, waits: Numbers, ordered: bool) -> Between | None:
-    """What others sent while packets waited: the capacity less what arrived."""
+def _others(measured: Measurement, rate: Between, waits: Numbers) -> Between | None:
+    """What others sent while packets of the load always waited: the capacity less the load.
+
+    Whatever the queue, a link is busy while a packet waits for it. Where none of the load does, it
+    is not known whether others send.
+    """
     trips = measured.trips
     data = ~trips.probes if (~trips.probes).any() else trips.probes
     begin, end = measured.load
     begin += 0.3 * (end - begin)
-    count = 20
-    edges = np.linspace(begin, end, count + 1)
+    edges = np.linspace(begin, end, _SLOTS + 1)
+    width = float(edges[1] - edges[0])
     arrived = measured.arrivals
-    own = np.histogram(arrived.at, edges, weights=arrived.size)[0] * 8 / (edges[1] - edges[0])
+    own = np.histogram(arrived.at, edges, weights=arrived.size)[0] * 8
     came = (trips.at + trips.delay)[data]
-    slot = np.searchsorted(edges, came) - 1
-    inside = (slot >= 0) & (slot < count)
-    idle = (waits[data] < 0.5 * 1500 * 8 / rate.value).astype(float)
-    many = np.maximum(1, np.bincount(slot[inside], minlength=count))
-    idle_share = np.bincount(slot[inside], weights=idle[inside], minlength=count) / many
-    # With a queue for each flow, one of them may be empty while the link is busy.
-    full = idle_share < (0.02 if ordered else 0.2)
-    if np.count_nonzero(full) < 4:
+    busy = _covered(came - waits[data] - trips.size[data] * 8 / rate.value, came, edges)
+    known = busy > _BUSY * width
+    if np.count_nonzero(known) < 4:
         return None
-    rest = rate.value - own[full]
-    # While nothing waited, nobody may have sent anything.
-    idle_rate = float(np.mean(idle_share[full])) * rate.value
-    mean = float(rest.mean())
+    rest = rate.value - own[known] / busy[known]
+    mean = float(np.average(rest, weights=busy[known]))
     error = 2.1 * float(np.std(rest, ddof=1)) / np.sqrt(len(rest)) + rate.high - rate.value
-    low, high = max(0.0, mean - error - idle_rate), max(0.0, mean + error)
-    return Between(min(max(0.0, mean - idle_rate / 2), high), low, high)
+    high = max(0.0, mean + error)
+    return Between(min(max(0.0, mean), high), max(0.0, mean - error), high)
+
+
+def _covered(begin: Numbers, end: Numbers, edges: Numbers) -> Numbers:
+    """How much of the time between two edges is in one interval at least, in s."""
+    order = np.argsort(begin, kind="stable")
+    begin, end = begin[order], np.maximum.accumulate(end[order])
+    first = np.concatenate([[True], begin[1:] > end[:-1]])
+    last = np.concatenate([first[1:], [True]])
+    begin, end = begin[first], end[last]
+    until = np.cumsum(end - begin)
+    at = np.stack([begin, end], axis=1).reshape(-1)
+    so_far = np.stack([until - (end - begin), until], axis=1).reshape(-1)
+    covered: Numbers = np.diff(np.interp(edges, at, so_far))
+    return covered
 
 
 def overflow_of(measured: Measurement, waits: Numbers, rate: float, rtt: float) -> Overflow:

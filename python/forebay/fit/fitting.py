@@ -30,9 +30,9 @@ from forebay.fit.direct import Between, Direct, read_off, waits_of
 from forebay.fit.features import features, ranks
 from forebay.fit.found import Discipline, Estimate, Fitted
 from forebay.fit.measurement import Measurement, Numbers, part_of
-from forebay.fit.naming import named
+from forebay.fit.naming import LITTLE, named
 from forebay.fit.readers import read
-from forebay.fit.show import write
+from forebay.fit.show import check_unedited, write
 from forebay.fit.trial import UPLINK, How, Load, Route, document, measured
 
 _FEW = 12
@@ -72,7 +72,8 @@ def fit(
         progress: called with what is being done and the share that is done.
 
     Raises:
-        ScenarioError: a file cannot be read, or holds nothing that says anything of a link.
+        ScenarioError: a file cannot be read, or holds nothing that says anything of a link; or the
+            scenario in the folder has been edited.
         OSError: results could not be written.
 
     Example:
@@ -81,6 +82,7 @@ def fit(
         ('fifo', 'B')
     """
     tell = progress or (lambda _what, _done: None)
+    check_unedited(Path(folder))
     tell("reading", 0.0)
     seen = read(paths)
     found = fitted(seen, Path(folder), jobs=jobs, progress=tell)
@@ -249,7 +251,8 @@ def _cross(direct: Direct, rate: float) -> float:
     """Others' rate for candidates: none unless it is sure."""
     cross = direct.cross
     if cross is None:
-        return 0.0 if direct.steady or direct.course else max(0.0, rate - direct.most)
+        quiet = direct.steady or direct.course or direct.most < LITTLE * rate
+        return 0.0 if quiet else max(0.0, rate - direct.most)
     return cross.value if cross.low > 0.01 * rate else 0.0
 
 

@@ -20,6 +20,9 @@ _ALIEN = 5.0
 _SHALLOW, _EXPLAINED = 12, 1.0
 """Packets that a queue must hold before its discipline shows plainly; with less, the mean square
 of standard deviations up to which a candidate must explain the measurement."""
+_MANY, _IDLE, LITTLE = 20, 0.3, 0.6
+"""Losses that no queue makes if it has packets for a smaller share of the time, or if the load gets
+a smaller share of the rate, and others do not have the rest."""
 _FLOWS, _SECONDS = 4, 20.0
 """Least load of which more would not tell much more."""
 
@@ -59,6 +62,12 @@ def _smallest(shares: dict[str, float]) -> tuple[str, ...]:
 def _no_name(seen: Measurement, direct: Direct, first: Judged) -> str:
     """Why nothing can be said of the discipline; empty if something can."""
     likeliest = f"the likeliest is {NAMES[first.candidate.kind]}"
+    if _policed(seen, direct):
+        return (
+            f"{len(seen.losses.at)} packets were lost, and the queue was often empty: a policer "
+            "drops what comes faster than a rate, and has no queue; so do a buffer of hardly a "
+            f"packet and a wire that loses; the load got {direct.most / 1e6:.3g} Mbit/s at most"
+        )
     if direct.busy < 0.1:
         return f"packets hardly ever waited; {_LOAD}"
     if seen.vantage == "summary":
@@ -78,6 +87,17 @@ def _no_name(seen: Measurement, direct: Direct, first: Judged) -> str:
             " at the sender, with nothing else on the link"
         )
     return ""
+
+
+def _policed(seen: Measurement, direct: Direct) -> bool:
+    if len(seen.losses.at) < _MANY or direct.course:
+        return False
+    if direct.busy < _IDLE or direct.rate is None:
+        return direct.busy < _IDLE
+    rate, others = direct.rate.value, direct.cross
+    return direct.most < LITTLE * rate and (
+        others is None or others.high < 0.5 * (rate - direct.most)
+    )
 
 
 _LOAD = "load the link with four transfers for 25 s while pinging (forebay fit --measure)"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 from rich.console import Console
 
 from forebay import _disk, _engine
+from forebay._engine import ScenarioError
 from forebay._report.html import render
 from forebay._report.page import (
     Block,
@@ -135,12 +138,38 @@ def plain(found: Fitted) -> dict[str, Any]:
     }
 
 
+def check_unedited(folder: Path) -> None:
+    """Refuse to write over a scenario that somebody has changed.
+
+    Raises:
+        ScenarioError: it is not as it was written.
+    """
+    scenario = folder / "scenario.toml"
+    if not scenario.exists():
+        return
+    written = ""
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        written = json.loads((folder / "results.json").read_text("utf-8"))["scenario"]
+    if written != _mark(scenario.read_text("utf-8", "replace")):
+        raise ScenarioError(
+            f"{scenario}: has been edited since it was written; move it, or choose another folder "
+            "with --out"
+        )
+
+
+def _mark(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
+
+
 def write(found: Fitted, folder: Path) -> None:
     """Write `scenario.toml` (if a rate is known), `results.json` and `report.html`."""
+    kept = plain(found)
     if found.scenario is not None:
         head = "".join(f"# {line}\n" for line in lines(found))
-        _disk.write(folder / "scenario.toml", f"{head}\n{found.scenario.to_toml()}")
-    text = json.dumps(plain(found), indent=1, ensure_ascii=False)
+        scenario = f"{head}\n{found.scenario.to_toml()}"
+        kept["scenario"] = _mark(scenario)
+        _disk.write(folder / "scenario.toml", scenario)
+    text = json.dumps(kept, indent=1, ensure_ascii=False)
     _disk.write(folder / "results.json", f"{text}\n")
     _disk.write(folder / "report.html", render(page(found)))
 

@@ -40,6 +40,7 @@ def part_of(document: dict[str, Any], name: str) -> Part:
     found.segment = int(segment) if segment is not None else 1448
     tos = number(test.get("tos"), 0, 255)
     streams: dict[int, Stream] = {}
+    ways = set()
     for interval in rows(document["intervals"]):
         for each in rows(interval.get("streams")):
             low, high = number(each.get("start"), 0, 1e6), number(each.get("end"), 0, 1e6)
@@ -47,6 +48,7 @@ def part_of(document: dict[str, Any], name: str) -> Part:
             if None in (low, high, socket, sum_) or (high or 0) - (low or 0) < _LEAST_S:
                 continue
             assert low is not None and high is not None and socket is not None and sum_ is not None
+            ways.add(each.get("sender") is not False)
             stream = streams.setdefault(int(socket), Stream(dscp=int(tos or 0) >> 2))
             zero = began or 0.0
             stream.begins.append(zero + low)
@@ -59,6 +61,7 @@ def part_of(document: dict[str, Any], name: str) -> Part:
     found.streams = [each for each in streams.values() if sum(each.sums) > 0]
     if not found.streams:
         raise ScenarioError(f"{name}: holds no interval in which anything was sent; run it again")
+    found.two_way = len(ways) > 1
     _correct(found, end)
     return found
 

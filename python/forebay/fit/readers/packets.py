@@ -138,7 +138,9 @@ def measurement_of(
     for number, each in enumerate(chosen):
         recorded, back = packets.where(each.data), packets.where(each.back)
         data, parts = _segments(recorded)
-        sent = np.repeat(time[each.data], parts)
+        # One after the other, however little.
+        place = np.arange(len(data)) - np.repeat(np.cumsum(parts) - parts, parts)
+        sent = np.repeat(time[each.data], parts) + place * 1e-9
         ways = _Ways(data, back, sent, time[each.back])
         if at_sender:
             found = ways.sender()

@@ -164,6 +164,10 @@ def document_of(raw: bytes, path: Path) -> dict[str, Any]:
         place = (
             f" (from character {error.pos} on)" if isinstance(error, json.JSONDecodeError) else ""
         )
+        if raw.lstrip().startswith(b'{"event"'):
+            raise ScenarioError(
+                f"{path}: is a stream of events (iperf3 --json-stream); run iperf3 with --json"
+            ) from None
         raise ScenarioError(f"{path}: is no whole JSON{place}; measure or copy it again") from None
     if not isinstance(document, dict):
         raise ScenarioError(f"{path}: is JSON, but no report of a measurement")

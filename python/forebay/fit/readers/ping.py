@@ -16,7 +16,11 @@ _LINE = re.compile(
 _TIMELESS = re.compile(
     rb"^\d{1,5} bytes from [^\n]*?(?:icmp_)?seq=\d+[^\n]*?time[=<]\d", re.MULTILINE
 )
+_ABROAD = re.compile(rb"^PING \S+ .*\n(?:.*\n)*?.*[=:]\d+(?:[.,]\d+)? ?ms", re.MULTILINE)
+"""Round trips in the words of another language."""
 _HEAD = re.compile(rb"^PING (?P<host>\S{1,200}) ", re.MULTILINE)
+_BEGIN = 4096
+"""Bytes in which a language is looked for."""
 _IP = 20
 _BACK_S = 1.0
 """By how much lines may be out of order: answers may overtake each other."""
@@ -28,7 +32,8 @@ def part_of(raw: bytes, name: str) -> Part | None:
     The time of a line is that of the answer.
 
     Raises:
-        ScenarioError: it is ping's output without -D, or its clock was set back.
+        ScenarioError: it is ping's output without -D, or in another language, or its clock was set
+            back.
     """
     found = Part(name)
     latest = 0.0
@@ -48,4 +53,8 @@ def part_of(raw: bytes, name: str) -> Part | None:
         found.source = f"to {head['host'].decode('utf-8', 'replace')}"
     if not found.probes and _TIMELESS.search(raw):
         raise ScenarioError(f"{name}: is ping's output without times of day; run ping with -D")
+    if not found.probes and _ABROAD.match(raw[:_BEGIN]):
+        raise ScenarioError(
+            f"{name}: is ping's output in another language; run it as LC_ALL=C ping -D"
+        )
     return found if found.probes else None
