@@ -3,7 +3,7 @@
 use crate::accounts::Circuits;
 use crate::config::{self, Config};
 use crate::control;
-use crate::plugins::Parts;
+use crate::plugins::{self, Parts};
 use crate::run::{self, Run};
 use crate::show;
 use crate::status::Status;
@@ -50,7 +50,8 @@ enum Action {
         /// Forward all packets unchanged and unqueued, and count what the discipline would do.
         #[arg(long)]
         dry_run: bool,
-        /// Record every operation of the queues, in forward.rec and reverse.rec in this folder.
+        /// Record every operation of the queues, in forward.rec and reverse.rec in this folder, which
+        /// must not have them yet.
         #[arg(long, value_name = "DIR")]
         record: Option<PathBuf>,
         /// Take over from the gate that runs with the same socket. It hands over its interfaces,
@@ -200,6 +201,7 @@ fn act(action: Action, parts: &Parts) -> io::Result<ExitCode> {
             return run::upgrade(&config, fail_open, parts);
         }
         Action::Check { config, json } => {
+            plugins::give_up_late(BAD_INPUT)?;
             let file = Config::load(&config, parts).map_err(io::Error::other)?;
             let place = |error| io::Error::other(format!("{}: {error}", config.display()));
             if json {

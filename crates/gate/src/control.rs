@@ -132,6 +132,12 @@ pub fn ask(socket: &Path, question: &str) -> io::Result<Value> {
 /// As [`ask`].
 pub fn ask_within(system: &dyn System, socket: &Path, question: &str) -> io::Result<Value> {
     let at = |error: io::Error| {
+        if is_over(&error) {
+            let when =
+                if question == "reload" { "during the reload" } else { "before it answered" };
+            let what = format!("{}: the gate ended {when}; see its messages", socket.display());
+            return io::Error::new(io::ErrorKind::UnexpectedEof, what);
+        }
         let help = match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
                 "; is a gate running there? `--socket` names another one"
@@ -142,6 +148,12 @@ pub fn ask_within(system: &dyn System, socket: &Path, question: &str) -> io::Res
         io::Error::new(error.kind(), format!("{}: {error}{help}", socket.display()))
     };
     answer(&converse(system, socket, question).map_err(at)?)
+}
+
+/// Whether the other end of a connection is gone.
+fn is_over(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), UnexpectedEof | ConnectionReset | BrokenPipe)
 }
 
 /// Sends `question` and reads the answer, all within twice [`PATIENCE`] and a second for each megabyte.
@@ -161,8 +173,8 @@ fn converse(system: &dyn System, socket: &Path, question: &str) -> io::Result<Ve
     loop {
         readable(system, &stream, left(text.len())?)?;
         match stream.read(&mut part)? {
-            0 if text.is_empty() => return Err(io::ErrorKind::UnexpectedEof.into()),
-            0 => return Ok(text),
+            0 if text.ends_with(b"\n") => return Ok(text),
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             _ if text.len() > LONGEST_REPLY => {
                 return Err(io::Error::other("the answer does not end"));
             }

@@ -40,6 +40,8 @@ const PATIENCE: u64 = 50_000;
 const DOUBT: u64 = 200_000_000;
 /// The time that waking up takes.
 const AWAKENING: Duration = Duration::from_micros(50);
+/// Files of a folder with recordings: of packets from inside, and from outside.
+pub const RECORDINGS: [&str; 2] = ["forward.rec", "reverse.rec"];
 /// Bytes after which a recording stops.
 const MOST_RECORDED: u64 = 4_000_000_000;
 
@@ -197,14 +199,13 @@ impl Gate {
         })
     }
 
-    /// Records what the queues do, in files of `folder` called forward.rec and reverse.rec.
+    /// Records what the queues do, in [`RECORDINGS`] of `folder`.
     ///
     /// # Errors
     /// A file cannot be created or written. Then there is none.
     pub fn record(&mut self, system: &dyn System, folder: &Path) -> io::Result<()> {
-        let names = ["forward.rec", "reverse.rec"];
         for ((direction, name), recording) in
-            self.directions.iter_mut().zip(names).zip(&mut self.recordings)
+            self.directions.iter_mut().zip(RECORDINGS).zip(&mut self.recordings)
         {
             let Some(plan) = direction.shaper().map(|shaper| shaper.plan().clone()) else {
                 continue;

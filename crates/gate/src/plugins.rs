@@ -1,12 +1,13 @@
 //! The parts that a configuration can name: forebay's disciplines and boxes, and those of plug-ins.
 
-use crate::text::say;
+use crate::text::{self, say};
 use forebay_core::config::require;
 use forebay_core::{ConfigError, Discipline, Registry};
 use forebay_disciplines::{Disciplines, Part};
 use forebay_middlebox::Middlebox;
 use std::io;
 use std::path::PathBuf;
+use std::process;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -15,6 +16,8 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(25);
 /// Number of checks after which a call is reported.
 const LOOKS: u32 = 4;
+/// Number of checks after which a command that only looks gives a call up.
+const MOST_LOOKS: u32 = 200;
 
 /// The error of a class in Python.
 const IN_PYTHON: &str = "a class in Python runs only in simulations; a gate needs a shared \
@@ -92,6 +95,24 @@ pub fn report_late(watch: forebay::Watch) -> io::Result<()> {
         thread::sleep(LOOK);
         if let Some(late) = watch.look(LOOKS) {
             say(format_args!("{late} for {:?}; all packets wait for it", LOOK * LOOKS));
+        }
+    };
+    thread::Builder::new().name("plug-ins".into()).spawn(look).map(drop)
+}
+
+/// Ends the process with `code` if a call into a plug-in that this thread makes from now on does not
+/// return for some seconds.
+///
+/// # Errors
+/// The thread that watches cannot be started.
+pub fn give_up_late(code: u8) -> io::Result<()> {
+    let watch = forebay::Watch::default();
+    watch.begin();
+    let look = move || loop {
+        thread::sleep(LOOK);
+        if let Some(late) = watch.look(MOST_LOOKS) {
+            text::print(&format!("error: {late}; given up after {:?}\n", LOOK * MOST_LOOKS));
+            process::exit(code.into());
         }
     };
     thread::Builder::new().name("plug-ins".into()).spawn(look).map(drop)

@@ -3,7 +3,7 @@
 
 use crate::config::{Backend, Config};
 use crate::control::{self, Signals};
-use crate::gate::{self, End, Gate};
+use crate::gate::{self, End, Gate, RECORDINGS};
 use crate::guardian::Guardian;
 use crate::handover::{self, Lent};
 use crate::host::Host;
@@ -84,6 +84,10 @@ impl Run {
     ) -> io::Result<ExitCode> {
         let system: Arc<dyn System> = host.clone();
         let config = system.load(&self.path, parts, false).map_err(io::Error::other)?;
+        // A guardian has looked before its first gate, and none records that follows one that ran.
+        if let Some(folder) = self.record.as_ref().filter(|_| !self.guarded) {
+            system.has_room(folder, &RECORDINGS)?;
+        }
         let alone = !(self.take_over || self.fail_open || self.guarded || self.record.is_some());
         if config.io.cores > 1 && !alone {
             let what = "io.cores: must be 1 for a gate that records, fails open or takes over from \

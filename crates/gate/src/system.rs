@@ -17,7 +17,7 @@ use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -84,8 +84,15 @@ pub trait System: Send + Sync {
     /// They are not those of such a back end.
     fn take_over(&self, config: &Config, given: Vec<OwnedFd>) -> io::Result<(Box<dyn Io>, Pool)>;
 
+    /// Checks that `folder` can get the recordings of a run: it is a folder or nothing yet, and has no
+    /// file of these `names`.
+    ///
+    /// # Errors
+    /// It cannot. The message says what would help.
+    fn has_room(&self, folder: &Path, names: &[&str]) -> io::Result<()>;
+
     /// Creates a file for a recording, and its folder. A file that is there is replaced, and whoever
-    /// writes to it goes on.
+    /// writes to it goes on: it is that of a gate under the same guardian, which did not come to run.
     ///
     /// # Errors
     /// It cannot be created. The message says what would help.
@@ -173,6 +180,21 @@ impl System for Machine {
 
     fn take_over(&self, config: &Config, given: Vec<OwnedFd>) -> io::Result<(Box<dyn Io>, Pool)> {
         frames::take_over(config, given)
+    }
+
+    fn has_room(&self, folder: &Path, names: &[&str]) -> io::Result<()> {
+        let refuse = |path: &Path, what| {
+            let what = format!("recording {}: {what}", path.display());
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, what))
+        };
+        if folder.metadata().is_ok_and(|there| !there.is_dir()) {
+            return refuse(folder, "is no folder; choose a folder");
+        }
+        let there = |path: &PathBuf| path.symlink_metadata().is_ok();
+        match names.iter().map(|name| folder.join(name)).find(there) {
+            Some(path) => refuse(&path, "exists already; choose another folder"),
+            None => Ok(()),
+        }
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn Storage>> {

@@ -453,6 +453,12 @@ impl System for Place {
         Ok((io, Pool::new(config.io.buffers, 1_600)?))
     }
 
+    fn has_room(&self, folder: &Path, names: &[&str]) -> io::Result<()> {
+        let files = &self.world.look().files;
+        assert!(names.iter().all(|name| !files.contains_key(&folder.join(name))));
+        Ok(())
+    }
+
     fn create(&self, path: &Path) -> io::Result<Box<dyn Storage>> {
         let mut state = self.world.look();
         state.disk_fault().or_else(|error| match error.kind() {
