@@ -62,7 +62,11 @@ pub struct Config {
     pub socket: PathBuf,
     /// Address and port of the Prometheus text, on the loopback interface, such as
     /// "127.0.0.1:9101"; none if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "values::address",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "Option<String>")]
     pub metrics: Option<SocketAddr>,
     /// Shared libraries with disciplines that the queues may name, absolute paths; loaded before
@@ -129,11 +133,11 @@ pub struct Io {
     /// Interface of the other side, written likewise.
     pub outside: Interface,
     /// Packets that the gate can hold, queued or in transit; each core has an equal part of them.
-    #[serde(default = "default_buffers")]
+    #[serde(default = "default_buffers", deserialize_with = "values::at_most::<_, MOST_BUFFERS>")]
     pub buffers: u32,
     /// Cores on which it runs, each with a part of the subscribers: 1 to 64. More than one needs
     /// `subscribers`, and the back end "packet" or "xdp".
-    #[serde(default = "one::<u32>")]
+    #[serde(default = "one::<u32>", deserialize_with = "values::at_most::<_, MOST_CORES>")]
     pub cores: u32,
 }
 

@@ -42,6 +42,10 @@ fn what_is_wrong_is_named_with_its_place() {
     config("").unwrap();
     for (more, expected) in [
         ("metrics = \"0.0.0.0:9101\"", "metrics: must be on the loopback"),
+        (
+            "metrics = \"9101\"",
+            "metrics: expected an address and a port, such as \"127.0.0.1:9101\", got \"9101\"",
+        ),
         ("other = \"drop\"", "other: expected \"pass\" or a QoS class"),
         ("colour = 1", "colour: unknown field"),
         ("rule = [{ name = \"a\", drop_precedence = 8 }]", "rule[0].drop_precedence: must be"),
@@ -86,6 +90,9 @@ fn what_several_cores_cannot_do_is_refused() {
     for (io, expected) in [
         ("cores = 0", "io.cores: must be 1 to 64, got 0"),
         ("cores = 2", "io.cores: must be 1 without `subscribers`"),
+        ("cores = 65", "io.cores: must be at most 64, got 65"),
+        ("buffers = 99999999999", "io.buffers: must be at most 1048576, got 99999999999"),
+        ("buffers = -1", "io.buffers: must be a whole number, 0 or more, got -1"),
         ("cores = 2, buffers = 511", "io.buffers: must be 512 to"),
     ] {
         let error = config("", io).unwrap_err().to_string();

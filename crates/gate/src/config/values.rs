@@ -5,6 +5,28 @@ use forebay_core::schema_form;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use std::net::SocketAddr;
+
+/// A whole number of at most `MOST`. Of a larger one, serde would not say how large it may be.
+pub fn at_most<'de, D: Deserializer<'de>, const MOST: u32>(
+    deserializer: D,
+) -> Result<u32, D::Error> {
+    let number = u64::deserialize(deserializer)?;
+    u32::try_from(number)
+        .ok()
+        .filter(|number| *number <= MOST)
+        .ok_or_else(|| serde::de::Error::custom(format!("must be at most {MOST}, got {number}")))
+}
+
+/// An address with a port.
+pub fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(|_| {
+        serde::de::Error::custom(format!(
+            "expected an address and a port, such as \"127.0.0.1:9101\", got \"{text}\""
+        ))
+    })
+}
 
 /// A network interface, written `"eth0"` or `{ name = "eth0", netns = "left" }`.
 #[derive(Debug, Clone, PartialEq, Eq)]
