@@ -34,6 +34,8 @@ def answer(at: int) -> dict[str, Any]:
     """What `page.rs` says at this second."""
     calm = [MARKUP, "AP", 50e6, None, way(5, at, rtt_ms=12.5), way(1, at)]
     hasty = ["hasty", "AP", 50e6, 10e6, way(52, at, later=80), way(1, at)]
+    # Its packets waited for long before the page was opened.
+    idle = ["idle", None, 50e6, 10e6, [9, 9, 0, 0, 0, 9, 900, 900, 9, 900, 900], way(0, 0)]
     new = ["new", None, 50e6, 10e6, way(0, at), way(0, at)]
     return {
         "uptime_s": at,
@@ -44,6 +46,7 @@ def answer(at: int) -> dict[str, Any]:
             [None, None, None, None, way(0.1, at), way(0, at)],
             calm,
             hasty,
+            idle,
             *([new] if at > 10 else []),
         ],
     }
@@ -114,6 +117,19 @@ def test_the_page_tells_who_is_slow_what_is_full_and_what_changed(
         "Circuit hasty down: packets wait for 80 ms, usually 1.0.",
     ):
         assert sum(expected in line for line in said) == 1, (expected, said)
+    # Unknown addresses are no circuit; what is old is not slow.
+    assert full[1][6] == "4" and tab.inner_text("#state").startswith("4 circuits, 2 nodes; up for ")
+    assert tab.inner_text("#state").endswith(" min")
+    for order in ("p99", "rtt"):
+        tab.select_option("#order", order)
+        assert rows("#slow")[0][0] != "idle", order
+    for width in (390, 1280, 1920):
+        tab.set_viewport_size({"width": width, "height": 800})
+        assert tab.evaluate("document.documentElement.scrollWidth") == width
+        heights = tab.evaluate(
+            "[...document.querySelectorAll('td')].map(cell => cell.offsetHeight)"
+        )
+        assert max(heights) < 40, (width, heights)
     tab.fill("#filter", "hast")
     assert [line[0] for line in rows("#slow")] == ["hasty"]
     assert not faults

@@ -112,7 +112,7 @@ enum Action {
     },
     /// Print the circuits of a running gate: rates over a second, and delays, drops and marks.
     ///
-    /// Circuits with the longest delays come first. There are no names and no addresses.
+    /// Of those that send, circuits with the longest delays come first. There are no names and no addresses.
     Circuits {
         #[command(flatten)]
         at: At,

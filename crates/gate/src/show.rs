@@ -1,6 +1,6 @@
 //! The command's output for people.
 
-use crate::accounts::Circuits;
+use crate::accounts::{CircuitStatus, Circuits};
 use crate::config::{Config, Interface, Link, Marks, Other, Rule};
 use crate::rules::shadowed;
 use crate::status::{DirectionStatus, Status};
@@ -38,8 +38,13 @@ pub fn circuits(before: &Circuits, now: &Circuits, most: usize) -> String {
         .map(|status| (&status.circuit, [status.down.sent.bytes, status.up.sent.bytes]))
         .collect();
     let mut rows: Vec<_> = now.circuits.iter().collect();
-    let delay =
-        |row: &crate::accounts::CircuitStatus| row.down.p99_delay_ms.max(row.up.p99_delay_ms);
+    // The delays of a direction that sent nothing meanwhile are old.
+    let delay = |row: &CircuitStatus| {
+        let before = sent.get(&row.circuit).copied().unwrap_or_default();
+        let ways = [&row.down, &row.up].into_iter().zip(before);
+        let recent = ways.filter(|(way, before)| way.sent.bytes > *before);
+        recent.map(|(way, _)| way.p99_delay_ms).fold(0.0, f64::max)
+    };
     rows.sort_by(|a, b| delay(b).total_cmp(&delay(a)));
     let mut out = format!(
         "{:<16} {:<16} {:>16} {:>19} {:>15} {:>13}\n",
@@ -325,9 +330,36 @@ fn direction(
 
 #[cfg(test)]
 mod tests {
-    use super::check;
+    use super::{check, circuits};
     use crate::config::Config;
     use crate::plugins::Parts;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_slow_now_comes_before_what_was_slow() {
+        let status = |bytes: [u64; 2]| {
+            let way = |bytes: u64, p99: f64| {
+                json!({
+                    "sent": { "packets": bytes, "bytes": bytes }, "dropped": 0, "marked": 0,
+                    "waiting": 0, "delay_sum_s": 0.0, "p50_delay_ms": 0.0, "p90_delay_ms": 0.0,
+                    "p99_delay_ms": p99, "max_delay_ms": p99, "round_trips": 0,
+                })
+            };
+            let circuit = |id: &str, bytes, p99| {
+                let (down, up) = (way(bytes, p99), way(0, 90.0));
+                json!({ "circuit": id, "down": down, "up": up, "plan_bps": [null, null] })
+            };
+            let [idle, busy] = bytes;
+            serde_json::from_value(json!({
+                "uptime_s": bytes[1], "reloads": 0, "link_bps": [1, 1], "nodes": [],
+                "circuits": [circuit("idle", idle, 80.0), circuit("busy", busy, 5.0)],
+            }))
+            .unwrap()
+        };
+        let shown = circuits(&status([7, 1]), &status([7, 2]), 20);
+        let first: Vec<_> = shown.lines().filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(first, ["circuit", "busy", "idle"]);
+    }
 
     #[test]
     fn what_no_queue_has_is_warned_of() {

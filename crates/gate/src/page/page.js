@@ -25,8 +25,10 @@ const SLOW = 0.02;
 
 /**
  * What a direction did between two answers.
- * @typedef {{ bps: number, drops: number, marks: number, delay: number, p99: number, rtt: number | null, use: number | null }} Rates
- * @typedef {{ id: string, node: string, plans: (number | null)[], ways: [Rates, Rates] }} Row
+ * `sent` and `echoed` say whether packets left and round trips ended meanwhile: percentiles of an idle
+ * circuit are old.
+ * @typedef {{ bps: number, drops: number, marks: number, delay: number, p99: number, rtt: number | null, use: number | null, sent: boolean, echoed: boolean }} Rates
+ * @typedef {{ id: string, known: boolean, node: string, plans: (number | null)[], ways: [Rates, Rates] }} Row
  * @typedef {{ name: string, bps: [number, number], most: (number | null)[], circuits: number, drops: number }} Place
  */
 
@@ -54,6 +56,10 @@ const megabits = value => (value / 1e6).toFixed(value < 1e7 ? 2 : 0);
 /** @param {number | null} value */
 const millis = value => (value === null ? "–" : value.toFixed(value < 10 ? 1 : 0));
 
+/** @param {number} seconds */
+const age = seconds =>
+  seconds < 3600 ? `${Math.floor(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
+
 /**
  * @param {Way} now
  * @param {Way | undefined} then
@@ -74,6 +80,8 @@ function rates(now, then, span, most) {
     p99: now[7],
     rtt: now[9],
     use: most ? bps / most : null,
+    sent: sent > 0,
+    echoed: more(8) > 0,
   };
 }
 
@@ -89,6 +97,7 @@ function difference(now, then) {
     const old = earlier.get(id);
     return {
       id: id ?? "(unknown addresses)",
+      known: id !== null,
       node: node ?? "",
       plans: [down, up],
       ways: /** @type {[Rates, Rates]} */ ([
@@ -126,7 +135,7 @@ function places(now) {
     }
     for (const place of [link, ...above.map(name => nodes.get(name ?? "")?.place)]) {
       if (!place) continue;
-      place.circuits += 1;
+      place.circuits += row.known ? 1 : 0;
       row.ways.forEach((way, side) => {
         place.bps[side] = (place.bps[side] ?? 0) + way.bps;
         place.drops += way.drops;
@@ -203,8 +212,8 @@ function showPlaces(all) {
 /** @type {Record<string, (way: Rates) => number>} */
 const ORDERS = {
   delay: way => way.delay,
-  p99: way => way.p99,
-  rtt: way => way.rtt ?? 0,
+  p99: way => (way.sent ? way.p99 : 0),
+  rtt: way => (way.echoed ? (way.rtt ?? 0) : 0),
   drops: way => way.drops,
   rate: way => way.bps,
 };
@@ -345,7 +354,7 @@ async function look() {
     state.className = "";
     const count = Math.max(0, now.circuits.length - 1);
     state.textContent = count
-      ? `${count} circuits, ${now.nodes.length} nodes; up for ${(now.uptime_s / 3600).toFixed(1)} h`
+      ? `${count} circuits, ${now.nodes.length} nodes; up for ${age(now.uptime_s)}`
       : "The gate has no subscribers.";
   } catch (error) {
     state.className = "stale";
