@@ -322,9 +322,9 @@ def one(of_set: str, number: int) -> dict[str, Any]:
             (there / "iperf3.json").write_text(json.dumps(iperf))
             files = [there / "ping.txt", there / "iperf3.json"]
         else:
-            if of.vantage == "sender" and not of.stack.endswith("offload"):
-                record = replace(record, packets=offloaded(record.packets))
-            (there / "link.pcap").write_bytes(capture(record, of.vantage))
+            cut = of.vantage == "sender" and not of.stack.endswith("offload")
+            kept = replace(record, packets=offloaded(record.packets)) if cut else record
+            (there / "link.pcap").write_bytes(capture(kept, of.vantage))
             files = [there / "link.pcap"]
         row["made_s"] = round(time.monotonic() - begin, 2)
         begin = time.monotonic()
