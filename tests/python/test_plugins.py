@@ -149,6 +149,14 @@ def test_the_conformance_suite_is_at_hand(blue: Path, tmp_path: Path) -> None:
         forebay.run(scenario)
 
 
+def test_a_kind_with_a_name_of_forebay_does_not_pass_the_check(tmp_path: Path) -> None:
+    source = tmp_path / "fifo.c"
+    source.write_text(BLUE.read_text("utf-8").replace('.name = "blue"', '.name = "fifo"'))
+    found = command("kinds", "--check", compiled(source, tmp_path / "libfifo.so"))
+    assert found.returncode == 1
+    assert found.stdout == 'fifo: there is another kind "fifo"; choose another name\n'
+
+
 def test_a_call_that_does_not_return_is_named(tmp_path: Path) -> None:
     whole = "blue->bytes += packet.len;"
     waits = "if (blue->count == 9) { for (;;) { pause(); } } " + whole
