@@ -343,6 +343,9 @@ def _estimates(
     if seen.vantage == "summary":
         why = "a report does not tell; a capture does"
         found["cross"] = Estimate("cross", "bit/s", None, why=why)
+    elif found["rate"].value is None:
+        why = "the link's rate cannot be told"
+        found["cross"] = Estimate("cross", "bit/s", None, why=why)
     elif cross is None:
         why = "the load did not keep the link busy"
         found["cross"] = Estimate("cross", "bit/s", None, why=why)

@@ -11,9 +11,9 @@ from forebay.fit.direct import Direct, waits_of
 from forebay.fit.found import Discipline
 from forebay.fit.measurement import Measurement
 
-SURE = 0.95
+SURE = 0.9
 """Least probability of a discipline that is named."""
-_ALIKE = SURE
+_ALIKE = 0.95
 """Probability of those that are said to look alike."""
 _ALIEN = 5.0
 """Mean square of standard deviations beyond which no candidate explains a measurement."""
