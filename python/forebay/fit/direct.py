@@ -344,7 +344,7 @@ def _busy(measured: Measurement, waits: Numbers, rate: float) -> float:
 
 
 def _others(measured: Measurement, rate: Between, waits: Numbers) -> Between | None:
-    """What others sent while packets of the load always waited: the capacity less the load.
+    """What others sent while packets of the load always waited: the capacity less load and pings.
 
     Whatever the queue, a link is busy while a packet waits for it. Where none of the load does, it
     is not known whether others send.
@@ -356,8 +356,10 @@ def _others(measured: Measurement, rate: Between, waits: Numbers) -> Between | N
     edges = np.linspace(begin, end, _SLOTS + 1)
     width = float(edges[1] - edges[0])
     arrived = measured.arrivals
-    own = np.histogram(arrived.at, edges, weights=arrived.size)[0] * 8
-    came = (trips.at + trips.delay)[data]
+    came, pings = trips.at + trips.delay, trips.probes
+    own = np.histogram(arrived.at, edges, weights=arrived.size)[0]
+    own = 8 * (own + np.histogram(came[pings], edges, weights=trips.size[pings])[0])
+    came = came[data]
     busy = _covered(came - waits[data] - trips.size[data] * 8 / rate.value, came, edges)
     known = busy > _BUSY * width
     if np.count_nonzero(known) < 4:
