@@ -29,6 +29,7 @@ from forebay._cli import app
 from forebay.fit.buffer import held_of, often, surely
 from forebay.fit.candidates import KINDS
 from forebay.fit.direct import read_off
+from forebay.fit.naming import named
 from forebay.fit.readers.packets import _unwrapped
 from forebay.fit.trial import recorded
 from fuzzing import fuzz, mutated
@@ -428,6 +429,11 @@ def test_a_long_buffer_does_not_act_as_a_fifo(tmp_path: Path) -> None:
     found = fit.fit([captured(tmp_path, deep)], tmp_path / "out")
     assert found.discipline.kind in (None, "fifo")
     assert "acts as a FIFO" not in found.discipline.why
+    # Nor is what only drops named for it.
+    red = next(each for each in found.judged if each.candidate.kind == "red")
+    rest = (red, *(each for each in found.judged if each is not red))
+    named_ = named(found.measurement, read_off(found.measurement), rest)
+    assert named_.kind is None and "nothing was lost" in named_.why
     assert found.discipline.weights["red"] > 0.01
     assert not found.estimates["buffer"].decided
 

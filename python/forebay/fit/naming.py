@@ -23,6 +23,8 @@ of standard deviations up to which a candidate must explain the measurement."""
 _MANY, _IDLE, LITTLE = 20, 0.3, 0.6
 """Losses that no queue makes if it has packets for a smaller share of the time, or if the load gets
 a smaller share of the rate, and others do not have the rest."""
+_DROPPING = ("codel", "pie", "red")
+"""Disciplines that do nothing but drop and mark."""
 _FLOWS, _SECONDS = 4, 20.0
 """Least load of which more would not tell much more."""
 
@@ -80,6 +82,8 @@ def _no_name(seen: Measurement, direct: Direct, first: Judged) -> str:
             f"the rate changes, and with it all waits; {likeliest}; measure again when the rate "
             "is steady"
         )
+    if first.candidate.kind in _DROPPING and not len(seen.losses.at) and not len(seen.marks.at):
+        return f"nothing was lost, so that no discipline showed; {likeliest}; {_LOAD}"
     if first.misfit > (_EXPLAINED if _shallow(seen, direct) else _ALIEN):
         return (
             f"none of {', '.join(NAMES.values())} explains it (largest difference: {first.worst});"
