@@ -29,6 +29,7 @@ from forebay._cli import app
 from forebay.fit.buffer import held_of, often, surely
 from forebay.fit.candidates import KINDS
 from forebay.fit.direct import read_off
+from forebay.fit.fitting import _cross
 from forebay.fit.naming import named
 from forebay.fit.readers.packets import _unwrapped
 from forebay.fit.trial import recorded
@@ -492,3 +493,13 @@ def test_an_edited_scenario_is_not_written_over(tmp_path: Path) -> None:
     again = RUN(app, ["fit", str(HOME), "--out", str(tmp_path)])
     assert again.exit_code == 2 and "has been edited" in again.output
     assert scenario.read_text().startswith("# mine\n")
+
+
+def test_a_rest_that_is_hardly_there_is_nobody_s(tmp_path: Path) -> None:
+    # A queue that empties between losses, and stretches that are a millionth slower than the link.
+    seen = fit.read([captured(tmp_path, loaded({"kind": "fifo", "limit": "6p"}))])
+    direct = replace(read_off(seen), cross=None, steady=False, course=())
+    assert direct.rate is not None
+    rate = direct.rate.value
+    assert _cross(replace(direct, most=rate - 0.3), rate) == 0
+    assert _cross(replace(direct, most=0.8 * rate), rate) == pytest.approx(0.2 * rate)

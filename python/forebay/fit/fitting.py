@@ -249,11 +249,12 @@ def _longest(seen: Measurement, direct: Direct, rate: float) -> Numbers:
 
 def _cross(direct: Direct, rate: float) -> float:
     """Others' rate for candidates: none unless it is sure."""
-    cross = direct.cross
-    if cross is None:
-        quiet = direct.steady or direct.course or direct.most < LITTLE * rate
-        return 0.0 if quiet else max(0.0, rate - direct.most)
-    return cross.value if cross.low > 0.01 * rate else 0.0
+    if (cross := direct.cross) is not None:
+        return cross.value if cross.low > 0.01 * rate else 0.0
+    if direct.steady or direct.course or direct.most < LITTLE * rate:
+        return 0.0
+    rest = rate - direct.most
+    return rest if rest > 0.01 * rate else 0.0
 
 
 def _wire(seen: Measurement, direct: Direct, rate: float) -> tuple[Between | None, Between | None]:
