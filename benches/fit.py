@@ -25,6 +25,7 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -46,7 +47,7 @@ PACKETS = 200_000
 PAYLOAD = 1448
 SEGMENTS = 44
 """Full segments in the largest packet that Linux hands to a network card."""
-SHORT = ("codel", "pie")
+_SHORT = ("codel", "pie")
 """Disciplines that do nothing that a FIFO does not in a short buffer."""
 
 
@@ -330,20 +331,22 @@ def one(of_set: str, number: int) -> dict[str, Any]:
         begin = time.monotonic()
         found = fit(files, there / "fit", jobs=1)
     row["fit_s"] = round(time.monotonic() - begin, 2)
-    row["acts"] = of.kind
-    if of.kind in SHORT and found.discipline.kind == "fifo":
-        fifo = replace(of, kind="fifo")
-        other = recorded(scenario(fifo, of_set), vantage, longest)
-        if alike(record.packets, other.packets):
-            row["acts"] = "fifo"
-    return row | told(found)
+
+    def packets(kind: str) -> Packets:
+        return recorded(scenario(replace(of, kind=kind), of_set), vantage, longest).packets
+
+    return row | told(found) | {"acts": acts(of.kind, found, packets)}
 
 
-def alike(one: Packets, other: Packets) -> bool:
-    """Whether two captures are the same."""
-    return len(one) == len(other) and all(
+def acts(kind: str, found: Fitted, packets: Callable[[str], Packets]) -> str:
+    """What a discipline is rightly called: a FIFO, if it is found to be one and its capture is."""
+    if kind not in _SHORT or found.discipline.kind != "fifo":
+        return kind
+    one, other = packets(kind), packets("fifo")
+    alike = len(one) == len(other) and all(
         np.array_equal(column, other[name]) for name, column in one.columns.items()
     )
+    return "fifo" if alike else kind
 
 
 def told(found: Fitted) -> dict[str, Any]:

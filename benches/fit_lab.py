@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fit import RESULTS, SHORT, add, alike, bounds, confusion, judged, rows
+from fit import RESULTS, acts, add, bounds, confusion, judged, rows
 from fit import told as columns
 
 from forebay import _engine, lab
@@ -36,6 +36,7 @@ from forebay._scenario import Scenario
 from forebay.fit import fit
 from forebay.fit.candidates import KINDS, red_of_linux
 from forebay.fit.measurement import Flow
+from forebay.fit.readers.packets import Packets
 from forebay.fit.trial import Load, Route, document, recorded
 
 SECONDS = 25.0
@@ -143,14 +144,12 @@ def one(of: dict[str, Any], folder: Path) -> dict[str, Any]:
     truth = measured(of, folder)
     [capture] = (folder / "seen").iterdir()
     found = fit([capture], folder / "fit")
-    row |= columns(found) | {"acts": of["kind"]}
-    if of["kind"] in SHORT and found.discipline.kind == "fifo":
-        fifo = own_queue(of | {"kind": "fifo"})
-        one, other = (
-            recorded(document(Route(of["rate"], of["rtt"], each), LOAD)).packets
-            for each in (own_queue(of), fifo)
-        )
-        row["acts"] = "fifo" if alike(one, other) else of["kind"]
+
+    def packets(kind: str) -> Packets:
+        path = Route(of["rate"], of["rtt"], own_queue(of | {"kind": kind}))
+        return recorded(document(path, LOAD)).packets
+
+    row |= columns(found) | {"acts": acts(of["kind"], found, packets)}
     assert found.scenario is not None
     fitted = found.scenario.document["link"][0]
     rate = float(json.loads(_engine.quantity(fitted["rate"], "rate"))["value"])

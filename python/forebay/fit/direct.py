@@ -82,8 +82,6 @@ class Direct:
     """The highest rate at which much got over the link, in bit/s: the capacity is no less."""
     steady: bool
     """Whether long stretches had the rate of short ones: nobody else used the link."""
-    ordered: bool
-    """Whether packets arrived in the order in which they were sent."""
     cross: Between | None
     """Mean rate of others while the link was busy, in bit/s."""
     overflow: Overflow
@@ -107,7 +105,7 @@ def read_off(measured: Measurement) -> Direct:
     rtt = _least(measured, assumed if assumed > 0 else np.inf, known=rate is not None)
     nothing = Overflow(np.empty(0), np.empty(0))
     if rtt is None or assumed <= 0:
-        return Direct(rtt, rate, most, steady, stretches.ordered, None, nothing, 0.0, why)
+        return Direct(rtt, rate, most, steady, None, nothing, 0.0, why)
     waits = waits_of(measured, rtt.value, assumed)
     busy = _busy(measured, waits, assumed)
     if rate is not None and busy < 0.1:
@@ -121,7 +119,7 @@ def read_off(measured: Measurement) -> Direct:
         course = tuple((max(0.0, at - late), value) for at, value in capacity.course)
     cross = None if rate is None else _others(measured, rate, waits)
     overflow = overflow_of(measured, waits, assumed, rtt.value)
-    return Direct(rtt, rate, most, steady, stretches.ordered, cross, overflow, busy, why, course)
+    return Direct(rtt, rate, most, steady, cross, overflow, busy, why, course)
 
 
 def waits_of(measured: Measurement, rtt: float, rate: float) -> Numbers:

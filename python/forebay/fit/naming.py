@@ -96,8 +96,10 @@ def _no_name(seen: Measurement, direct: Direct, first: Judged) -> str:
 def _policed(seen: Measurement, direct: Direct) -> bool:
     if len(seen.losses.at) < _MANY or direct.course:
         return False
-    if direct.busy < _IDLE or direct.rate is None:
-        return direct.busy < _IDLE
+    if direct.busy < _IDLE:
+        return True
+    if direct.rate is None:
+        return False
     rate, others = direct.rate.value, direct.cross
     return direct.most < LITTLE * rate and (
         others is None or others.high < 0.5 * (rate - direct.most)

@@ -136,17 +136,16 @@ def measurement_of(
     )
     flows, all_trips, all_arrivals, all_losses, all_marks = [], [], [], [], []
     for number, each in enumerate(chosen):
-        recorded, back = packets.where(each.data), packets.where(each.back)
-        data, parts = _segments(recorded)
+        back = packets.where(each.back)
+        data, of, place = _segments(packets.where(each.data))
         # One after the other, however little.
-        place = np.arange(len(data)) - np.repeat(np.cumsum(parts) - parts, parts)
-        sent = np.repeat(time[each.data], parts) + place * 1e-9
+        sent = time[each.data][of] + place * 1e-9
         ways = _Ways(data, back, sent, time[each.back])
         if at_sender:
             found = ways.sender()
         else:
             late = _late(packets.where(each.way), time[each.way])
-            found = ways.receiver(None if late is None else np.repeat(late, parts), quickest)
+            found = ways.receiver(None if late is None else late[of], quickest)
         all_trips.append((*found.trips, number))
         all_arrivals.append((*found.arrived, number))
         all_losses.append((found.lost, number))
@@ -185,16 +184,16 @@ class _Load:
     bytes: int
 
 
-def _segments(data: Packets) -> tuple[Packets, Wholes]:
-    """Data as it is on the wire, and how many segments each recorded packet was.
+def _segments(data: Packets) -> tuple[Packets, Wholes, Wholes]:
+    """Data as it is on the wire; of which recorded packet each segment is, and its place there.
 
     A host hands several segments to its network card at once, or is given them so, and records them
     as one packet (segmentation offload).
     """
     payload = data["payload"]
-    whole = np.ones(len(payload), int)
+    whole = data, np.arange(len(payload)), np.zeros(len(payload), int)
     if payload.max(initial=0) <= _USUAL[0]:
-        return data, whole
+        return whole
     sizes, counts = np.unique(payload, return_counts=True)
     usual = sizes[sizes <= _USUAL[0]]
     common = [int(usual[np.argmax(counts[sizes <= _USUAL[0]])])] if len(usual) else []
@@ -202,16 +201,17 @@ def _segments(data: Packets) -> tuple[Packets, Wholes]:
     shares = {each: counts[sizes % each == 0].sum() for each in {*common, *_USUAL}}
     size = max(shares, key=lambda each: (shares[each], each))
     if shares[size] < 0.5 * len(payload):
-        return data, whole
+        return whole
     parts = np.maximum(1, -(-payload // size))
-    which = np.repeat(np.arange(len(payload)), parts)
-    before = (np.arange(len(which)) - np.repeat(np.cumsum(parts) - parts, parts)) * size
-    found = {name: each[which] for name, each in data.columns.items()}
+    of = np.repeat(np.arange(len(payload)), parts)
+    place = np.arange(len(of)) - np.repeat(np.cumsum(parts) - parts, parts)
+    before = place * size
+    found = {name: each[of] for name, each in data.columns.items()}
     head = found["len"] - found["payload"]
     found["payload"] = np.minimum(size, found["payload"] - before)
     found["len"] = head + found["payload"]
     found["seq"] = (found["seq"] + before) % 2**32
-    return Packets(found, data.addresses), parts
+    return Packets(found, data.addresses), of, place
 
 
 def _loads(packets: Packets, time: Numbers) -> Iterator[_Load]:
