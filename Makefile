@@ -50,7 +50,7 @@
 #   make test-dist     install what `make dist` made without a compiler, and try it
 #   make audit    check all dependencies: known vulnerabilities, licences and sources
 #   make licences write THIRD-PARTY.md
-#   make release  VERSION=0.2.0: test, build, commit and tag it (docs/release.md)
+#   make release  VERSION=0.3.0: test, build, commit and tag it (docs/release.md)
 #   make lock     choose new versions of the Python packages, and make lock-crates
 #   make lock-crates  write what crates of the tree need into each Cargo.lock, with no newer versions
 #   make clean    remove what is built and installed

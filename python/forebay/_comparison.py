@@ -371,7 +371,7 @@ def prepare(
         command=command,
         baseline=baseline,
         efficient=efficient,
-        everywhere=(link or settings.get("link")) == EVERY_LINK,
+        everywhere=compares_every_link(scenario, link),
     )
     return prepared, range(first, first + count)
 
@@ -446,6 +446,11 @@ def _check_classes(scenario: Scenario, wanted: Sequence[str]) -> None:
             )
 
 
+def compares_every_link(scenario: Scenario, link: str | None) -> bool:
+    """Whether every link with a queue gets the disciplines; `link` is as for `compare`."""
+    return (link or (scenario.document.get("compare") or {}).get("link")) == EVERY_LINK
+
+
 def variants_of(
     scenario: Scenario, link: str | None, chosen: Sequence[Queue] | None
 ) -> tuple[Variant, ...]:
@@ -459,6 +464,7 @@ def variants_of(
         else:
             entries.append(labelled(entry))
     compared = scenario.compared_link(link)
+    everywhere = compares_every_link(scenario, link)
     if not entries:
         raise ScenarioError(
             f"{scenario.name}: compare.disciplines: there is none to compare; "
@@ -477,6 +483,12 @@ def variants_of(
                 written = written_queue(scenario, compared)
                 variant = Variant(label, written, scenario.bare())
             else:
+                classify = queue.get("classify")
+                if everywhere and isinstance(classify, dict) and classify.get("kind") == "host":
+                    raise ScenarioError(
+                        f"tells hosts by their {classify.get('of')}, which suits one direction; "
+                        "name a link (on the command line: --link NAME)"
+                    )
                 changed = scenario.with_queue(queue, link).bare()
                 variant = Variant(label, plain(queue)[0], changed)
             # Everything that could not run is found before the first run begins.

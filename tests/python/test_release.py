@@ -45,6 +45,9 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, root / name)
     fill_in(root, KNOWN)
+    changes = root / "CHANGELOG.md"
+    heading = "## [Unreleased]\n"
+    changes.write_text(changes.read_text("utf-8").replace(heading, f"{heading}\n- Something.\n"))
     git(root, "init", "--quiet", f"--initial-branch={release.BRANCH}")
     git(root, "config", "user.name", "Tester")
     git(root, "config", "user.email", "tester@example.org")
@@ -117,6 +120,15 @@ def test_cargo_accepts_the_lock_file_with_the_new_version(clone: Path) -> None:
     words = ["cargo", "metadata", "--locked", "--offline", "--format-version=1"]
     done = subprocess.run(words, cwd=clone, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_tree_that_has_the_version_already_is_released(clone: Path) -> None:
+    release.write(clone, NEXT, "2030-01-01")
+    git(clone, "commit", "--quiet", "--all", "--message", "The next version")
+    release.release(NEXT, clone, nothing)
+    assert git(clone, "tag") == f"v{NEXT}"
+    changes = (clone / "CHANGELOG.md").read_text("utf-8")
+    assert changes.count(f"## [{NEXT}] - 20") == 1 and "2030-01-01" not in changes
 
 
 def test_a_step_that_fails_leaves_everything_as_it_was(clone: Path) -> None:

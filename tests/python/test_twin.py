@@ -180,11 +180,14 @@ def test_compare_names_what_to_change_in_the_gate_instead_of_writing_one(tmp_pat
     assert change.startswith('[subscribers]\nqueue = { kind = "codel" }  # ')
     file, written = tmp_path / "twin.toml", tmp_path / "g.toml"
     file.write_text(scenario.to_toml())
+    words = ["compare", str(file), "-r", "1", "--out", str(tmp_path / "out")]
     for link in ("down", "*"):
-        words = ["compare", str(file), "--link", link, "--gate", str(written)]
-        refused = CliRunner().invoke(app, [*words, "-r", "1", "--out", str(tmp_path / "out")])
+        refused = CliRunner().invoke(app, [*words, "--link", link, "--gate", str(written)])
         assert refused.exit_code == 2 and "a gate with subscribers can; change" in refused.stderr
-        assert not written.exists() and not (tmp_path / "out").exists()
+    # The tree of one direction is not put on the other.
+    refused = CliRunner().invoke(app, [*words, "--link", "*"])
+    assert refused.exit_code == 2 and "which suits one direction" in refused.stderr
+    assert not written.exists() and not (tmp_path / "out").exists()
 
 
 def test_other_plans_are_another_file_in_the_gate(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Make a release: `make release VERSION=0.2.0`, or `python tools/release/release.py 0.2.0`.
+"""Make a release: `make release VERSION=0.3.0`, or `python tools/release/release.py 0.3.0`.
 
 It writes the version wherever it stands, builds and tests what is released, commits and tags. Only
 then is anything kept: a step that fails leaves the files as they were. It never pushes.
@@ -51,7 +51,7 @@ def git(root: Path, *words: str) -> str:
 def numbers(version: str) -> tuple[int, ...]:
     """A version as numbers that can be compared."""
     if not re.fullmatch(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}", version):
-        raise Refused(f'version: expected three numbers such as 0.2.0, got "{version}"')
+        raise Refused(f'version: expected three numbers such as 0.3.0, got "{version}"')
     return tuple(map(int, version.split(".")))
 
 
@@ -77,8 +77,8 @@ def project(root: Path) -> dict[str, str]:
 def check(root: Path, version: str) -> None:
     """Refuse what must not be released."""
     now = present(root)
-    if numbers(version) <= numbers(now):
-        raise Refused(f"version: {version} does not come after {now}, which Cargo.toml has")
+    if numbers(version) < numbers(now):
+        raise Refused(f"version: {version} comes before {now}, which Cargo.toml has")
     project(root)
     if dirty := git(root, "status", "--porcelain"):
         files = ", ".join(line.split(maxsplit=1)[1] for line in dirty.splitlines()[:5])
@@ -88,14 +88,22 @@ def check(root: Path, version: str) -> None:
     if git(root, "tag", "--list", f"v{version}"):
         raise Refused(f"tag: v{version} exists")
     changes = (root / "CHANGELOG.md").read_text("utf-8")
-    found = re.search(r"^## \[Unreleased\]\n(.*?)(?=^## |\Z)", changes, re.MULTILINE | re.DOTALL)
+    heading = section(now, version)
+    found = re.search(heading + r"\n(.*?)(?=^## |\Z)", changes, re.MULTILINE | re.DOTALL)
     if not found or not re.search(r"^- ", found[1], re.MULTILINE):
-        raise Refused("CHANGELOG.md: nothing stands under [Unreleased]; say what has changed")
+        name = version if version == now else "Unreleased"
+        raise Refused(f"CHANGELOG.md: nothing stands under [{name}]; say what has changed")
+
+
+def section(old: str, version: str) -> str:
+    """A pattern of the heading in the changelog under which the changes of a release stand."""
+    return rf"^## \[{re.escape(version)}\] - [^\n]*$" if version == old else r"^## \[Unreleased\]$"
 
 
 def places(old: str, version: str, today: str) -> dict[str, list[tuple[str, str]]]:
     """For each file the patterns where the version stands, and what is to stand there."""
     was = re.escape(old)
+    heading = f"## [{version}] - {today}"
     lock = (
         rf'(^name = "forebay-(?!fuzz"|rattan")[^"]*"\nversion = )"{was}"$(?!\nsource)',
         rf'\g<1>"{version}"',
@@ -116,7 +124,7 @@ def places(old: str, version: str, today: str) -> dict[str, list[tuple[str, str]
         ],
         "contrib/conda/recipe.yaml": [(rf'^(  version: )"{was}"$', rf'\g<1>"{version}"')],
         "CHANGELOG.md": [
-            (r"^## \[Unreleased\]$", f"## [Unreleased]\n\n## [{version}] - {today}"),
+            (section(old, version), heading if version == old else f"## [Unreleased]\n\n{heading}"),
         ],
     }
 
@@ -193,7 +201,7 @@ def status(root: Path) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description="Test, build, commit and tag a release.")
-    parser.add_argument("version", help="three numbers, such as 0.2.0")
+    parser.add_argument("version", help="three numbers, such as 0.3.0")
     try:
         release(parser.parse_args(arguments).version)
     except Refused as why:
