@@ -425,39 +425,67 @@ def truth(row: dict[str, Any], name: str) -> float:
 
 
 def table(path: Path) -> None:
-    """Print the tables."""
+    """Print the tables and figures of docs/fit.md."""
     found = rows(path)
     good = [row for row in found if row["error"] is None]
     print(f"{len(found)} links, {len(found) - len(good)} failed")
-    for vantage in ("all", "sender", "receiver", "summary"):
-        part = [row for row in good if vantage in ("all", row["vantage"])]
-        if not part:
-            continue
-        print(
-            f"\n## {vantage}: {len(part)} links, "
-            f"fit {np.median([row['fit_s'] for row in part]):.1f} s (median)\n"
-        )
-        print("| | decided | right, of those | interval holds the truth |\n|---|---|---|---|")
-        for name in TOLERANCES:
-            all_, good_, inside = judged(part, name)
-            told = f"{len(good_)} of {all_}"
-            print(f"| {name} | {told} | {share(good_)} | {share(inside)} |")
-        named = [row for row in part if row["named"] is not None]
-        right = [row["named"] in (row["kind"], row["acts"]) for row in named]
-        known = [row for row in part if row["others"] is not None]
-        said = [row for row in known if row["cross.found"] is not None]
-        holds = [row["cross.low"] <= row["others"] <= row["cross.high"] for row in said]
-        print(f"| others' traffic | {len(said)} of {len(known)} | – | {share(holds)} |")
-        print(f"| discipline | {len(named)} of {len(part)} | {share(right)} | – |")
-        sets = [
-            row
-            for row in part
-            if row["named"] is None and len((row["alike"] or "").split()) in (2, 3)
-        ]
-        holds = [row["kind"] in row["alike"].split() for row in sets]
-        print(f"| one of two or three | {len(sets)} of {len(part)} | {share(holds)} | – |")
-        print(f"\nA least buffer that was named is true in {share(bounds(part))}.")
-    confusion(good)
+    captures = [row for row in good if row["vantage"] != "summary"]
+    reports = [row for row in good if row["vantage"] == "summary"]
+    parts = {"captures": captures, "reports": reports}
+    parts |= {
+        f"at the {end}": [row for row in captures if row["vantage"] == end]
+        for end in ("sender", "receiver")
+    }
+    for title, part in parts.items():
+        if part:
+            print(f"\n## {title}: {len(part)} links\n")
+            _table_of(part)
+    confusion(captures)
+    _sentences(captures)
+
+
+def _table_of(part: list[dict[str, Any]]) -> None:
+    print("| | decided | right, of those | interval holds the truth |\n|---|---|---|---|")
+    for name in TOLERANCES:
+        all_, good, inside = judged(part, name)
+        print(f"| {name} | {len(good)} of {all_} | {share(good)} | {share(inside)} |")
+    known = [row for row in part if row["others"] is not None]
+    said = [row for row in known if row["cross.found"] is not None]
+    holds = [row["cross.low"] <= row["others"] <= row["cross.high"] for row in said]
+    print(f"| others' traffic | {len(said)} of {len(known)} | – | {share(holds)} |")
+    named = [row for row in part if row["named"] is not None]
+    decided = f"{len(named)} of {len(part)} ({100 * len(named) / len(part):.1f} %)"
+    print(f"| discipline | {decided} | {share([_named_right(row) for row in named])} | – |")
+    sets = [
+        row for row in part if row["named"] is None and len((row["alike"] or "").split()) in (2, 3)
+    ]
+    holds = [row["kind"] in row["alike"].split() for row in sets]
+    print(f"| one of two or three | {len(sets)} of {len(part)} | {share(holds)} | – |")
+    least = [
+        row["rate.low"] <= 1.02 * row["rate"]
+        for row in part
+        if row["rate.found"] is None and row["rate.low"] is not None
+    ]
+    print(f"\nLeast buffers that are true: {share(bounds(part))}; least rates: {share(least)}.")
+    took = [row["fit_s"] for row in part]
+    print(f"A fit took {np.median(took):.0f} s (median; 90 %: {np.quantile(took, 0.9):.0f} s).")
+
+
+def _named_right(row: dict[str, Any]) -> bool:
+    return row["named"] in (row["kind"], row["acts"])
+
+
+def _sentences(captures: list[dict[str, Any]]) -> None:
+    named = [row for row in captures if row["named"] is not None]
+    wrong = [row for row in named if not _named_right(row)]
+    open_ = [row for row in captures if row["named"] is None]
+    short = [row for row in open_ if row["room"] < 12 * 1500]
+    print(f"\n{len(short)} of {len(open_)} without a name have less than 12 packets of room.")
+    few = [row for row in wrong if row["dropped"] < 120]
+    print(f"{len(few)} of {len(wrong)} wrong names are of links that lost less than 120 packets.")
+    fifos = [row for row in captures if row["named"] == "fifo"]
+    _, right, _ = judged(fifos, "buffer")
+    print(f"{len(right)} of {len(fifos)} called FIFO have a buffer; right: {share(right)}.")
 
 
 def judged(part: list[dict[str, Any]], name: str) -> tuple[int, list[bool], list[bool]]:
