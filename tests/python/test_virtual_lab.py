@@ -28,6 +28,7 @@ from click.testing import CliRunner
 from forebay import Result, Scenario, lab, run
 from forebay._cli import app
 from forebay._scenario import load
+from forebay.lab import gates
 from forebay.lab.errors import LabError
 from forebay.lab.virtual import kernel, machine
 
@@ -135,7 +136,7 @@ def test_the_program_of_the_gate_is_not_its_library(tmp_path: Path) -> None:
     program = tmp_path / "forebay-gate"
     program.touch()
     with pytest.raises(LabError, match=r"forebay-gate: .* as a library, libforebay_gate.so"):
-        lab.virtual.run(Scenario.of(SCENARIO), gate=program)
+        gates.library(program)
 
 
 QUEUES = {
