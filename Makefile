@@ -102,6 +102,8 @@ rust-lint:
 	@echo "== circles among modules"
 	@$(PYTHON) tools/rust_circles.py
 
+# Live tests of the gate mostly wait.
+rust-test: export RUST_TEST_THREADS ?= $(shell expr 2 '*' $$(nproc 2>/dev/null || echo 2))
 rust-test:
 	@echo "== cargo test"
 	@$(CARGO) test --workspace --locked

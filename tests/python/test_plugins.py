@@ -181,12 +181,14 @@ def test_a_call_that_does_not_return_is_named(tmp_path: Path) -> None:
 def test_a_plugin_that_ends_the_process_is_named(function: str, tmp_path: Path) -> None:
     whole = "blue->bytes += packet.len;"
     source = tmp_path / "ends.c"
-    ends = f"if (blue->count == 9) {{ {function}(0); }} "
+    # Where two runs go on at a time, both end the process at the same instant.
+    both = "static _Atomic int here; here++; for (long i = 0; i < 200000000 && here < 2; i++);"
+    ends = f"if (blue->count == 9) {{ {both} {function}(0); }} "
     source.write_text(BLUE.read_text().replace(whole, ends + whole))
     library = compiled(source, tmp_path / "libends.so")
     scenario = tmp_path / "scenario.json"
     scenario.write_text(json.dumps(document(plugins=[str(library)])))
-    base: list[str | Path] = ["compare", scenario, "--disciplines", "fifo,blue", "-r", "1"]
+    base: list[str | Path] = ["compare", scenario, "--disciplines", "blue", "-r", "4", "-j", "2"]
     ways: list[list[str | Path]] = [["run", scenario], [*base, "--out", tmp_path / "out"]]
     for each in ways:
         found = command(*each)

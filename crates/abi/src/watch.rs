@@ -167,18 +167,25 @@ unsafe extern "C" {
     fn at_quick_exit(handler: extern "C" fn()) -> libc::c_int;
 }
 
+/// Threads that may end the process at the same time. The C library runs each handler once, and a
+/// thread that finds none left ends the process while another still says what happened.
+#[cfg(feature = "load")]
+const THREADS: usize = 256;
+
 /// Makes `exit` and `quick_exit` check whether a plug-in has called them. A process cannot observe
 /// `_exit`.
 #[cfg(feature = "load")]
 fn guard_exit() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handler needs nothing that ends before the process. If there is no room for
-        // it, a process that a plug-in ends has the plug-in's code.
-        unsafe {
-            libc::atexit(ending);
-            #[cfg(target_os = "linux")]
-            at_quick_exit(ending);
+        for _ in 0..THREADS {
+            // SAFETY: the handler needs nothing that ends before the process. If there is no room
+            // for it, a process that a plug-in ends has the plug-in's code.
+            unsafe {
+                libc::atexit(ending);
+                #[cfg(target_os = "linux")]
+                at_quick_exit(ending);
+            }
         }
     });
 }
@@ -186,7 +193,10 @@ fn guard_exit() {
 /// The thread that has called `exit` runs this.
 #[cfg(feature = "load")]
 extern "C" fn ending() {
+    static FIRST: Mutex<()> = Mutex::new(());
     if let Some(call) = under_way() {
+        // The others wait here until the first has ended the process.
+        let _first = FIRST.lock();
         eprintln!(
             "error: {call} ended the process, with exit or quick_exit; a plug-in must return"
         );

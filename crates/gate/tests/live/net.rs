@@ -5,6 +5,7 @@ use forebay_gate::io::{Io, Pool, open, within};
 use forebay_gate::plugins::Parts;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
+use std::io::ErrorKind::AddrInUse;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixDatagram;
@@ -190,8 +191,18 @@ impl Net {
     }
 
     fn udp_between(&self, [from, to]: [&str; 2], port: u16) -> (UdpSocket, UdpSocket) {
+        // A process that another test is starting has a copy of a socket until it runs its program,
+        // also of one that was closed just now.
         let bind = |name: &str, address: &str| {
-            within(Some(name), || UdpSocket::bind((address, port))).unwrap()
+            let begin = Instant::now();
+            loop {
+                match within(Some(name), || UdpSocket::bind((address, port))) {
+                    Err(error) if error.kind() == AddrInUse && begin.elapsed().as_secs() < 10 => {
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
+                    bound => return bound.unwrap(),
+                }
+            }
         };
         let sender = bind(self.left(), from);
         sender.connect((to, port)).unwrap();
