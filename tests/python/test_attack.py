@@ -182,7 +182,7 @@ def test_breeding_finds_more_than_chance_with_equal_runs(scenario: Path, tmp_pat
         for guide in guides:
             folder = tmp_path / f"{guide}-{seed}"
             with Trials(target, "p99", folder, queue="codel") as trials:
-                found = search(trials, space, seconds=100, seed=seed, most=400, guide=guide)
+                found = search(trials, space, seconds=100, seed=seed, most=200, guide=guide)
             cheap = [each for each in found.best.values() if each.price <= 2]
             worst[guide] = max(each.harm.mean for each in cheap if each.path == "clean")
         shares.append(worst["archive"] / worst["random"])
@@ -459,7 +459,7 @@ def test_a_find_of_a_scenario_that_reads_files_names_them_from_anywhere(
         "        return self.queue.popleft() if self.queue else None\n"
     )
     found = attack.attack(
-        load(scenario).with_("plugins", ["mine.py"]),
+        load(scenario).with_("plugins", ["mine.py"]).with_("duration", "4s"),
         tmp_path / "deep" / "out",
         discipline="mine",
         measure="p99",

@@ -174,7 +174,7 @@ def test_what_a_page_says_works(page: str, tree: Path) -> None:
 
 COMMANDS: dict[str, Any] = {name: app.get_command(click.Context(app), name) for name in ORDER}
 SHORT = {
-    "attack": ["--minutes", "0.02", "--no-confirm"],
+    "attack": ["--minutes", "0.02", "--no-confirm", "--set", "duration=8s"],
     "compare": ["-r", "1", "--set", "duration=12s"],
     "run": ["--set", "duration=12s"],
     "sweep": ["--set", "scenario.duration=6s", "--set", "until.at_most=5"],
@@ -209,6 +209,10 @@ LONG = {
 }
 
 
+CACHE = ROOT / "target" / "mypy-of-pages"
+"""What mypy knows of forebay is the larger part."""
+
+
 def test_python_on_pages_is_typed(tmp_path: Path) -> None:
     """The blocks of a page are one module, in the lines that they have there.
 
@@ -233,7 +237,7 @@ def test_python_on_pages_is_typed(tmp_path: Path) -> None:
     # Of a program for clusters with SLURM, and of libraries of learning, which are not installed.
     words += ["--disable-error-code=import-not-found", "--disable-error-code=import-untyped"]
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", *words, "--cache-dir", str(tmp_path / "cache"), *names],
+        [sys.executable, "-m", "mypy", *words, "--cache-dir", CACHE, *names],
         cwd=tmp_path,
         env=os.environ | {"MYPYPATH": f"{ROOT / 'python'}{os.pathsep}{tmp_path}"},
         capture_output=True,

@@ -6,6 +6,8 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,10 +17,19 @@ import forebay
 from forebay import _engine
 from forebay._cli import app
 from forebay._measures import MEASURES, Measure
+from forebay._reference import words
 from forebay._reference.words import Word, glossary
 from forebay._terminal import GROUPS
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def made_once() -> Iterator[None]:
+    """The schemas, which each word would make again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words, "open_schema", cache(words.open_schema))
+        yield
 
 
 def explained(word: str) -> str:

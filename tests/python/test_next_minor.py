@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from kept import kept
+
 ROOT = Path(__file__).parents[2]
 PARTS = ("core", "disciplines", "conformance", "abi", "plugin")
 
@@ -163,19 +165,6 @@ def next_minor(folder: Path, minor: int) -> Path:
     assert text.count(now) == 1
     interface.write_text(text.replace(now, later))
     return folder
-
-
-def kept(folder: Path, into: Path) -> Path:
-    """The folder `into` with the files of another; those that are as before keep their times."""
-    there = {path.relative_to(into) for path in into.rglob("*") if path.is_file()}
-    files = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
-    for path in files:
-        if path not in there or (into / path).read_bytes() != (folder / path).read_bytes():
-            (into / path).parent.mkdir(parents=True, exist_ok=True)
-            (into / path).write_bytes((folder / path).read_bytes())
-    for path in there - files:
-        (into / path).unlink()
-    return into
 
 
 def test_plugins_and_programs_of_this_version_and_the_next_run_together(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from forebay import _engine, _new_crate, _written, lab, sweep
 from forebay import _scenario as scenario
 from forebay._advice import gate as gates
 from forebay._suite import catalogue, run
+from kept import kept
 from small_study import study
 from test_embedding import HAS_NS3, said, standing_queue, static_library
 from test_lab import gate as gate  # a fixture
@@ -315,7 +316,7 @@ def test_a_new_endpoint_runs_in_its_world_with_packed_crates_alone(tmp_path: Pat
     packages = packed(tmp_path, [kind.base, *kind.parts, "conformance"])
     made = command("new", "endpoint", "my-protocol", "--in", tmp_path, "--source", packages)
     assert made.returncode == 0, made.stderr
-    crate = tmp_path / "my-protocol"
+    crate = kept(tmp_path / "my-protocol", ROOT / "target" / "new-endpoint")
     texts = (path.read_bytes() for path in crate.rglob("*") if path.is_file())
     assert not any(str(ROOT).encode() in text for text in texts)
     assert "4 passed" in cargo(crate, "test")
@@ -335,7 +336,7 @@ def test_a_new_discipline_builds_tests_and_runs_with_packed_crates_alone(
     packages = packed(tmp_path, ["abi", "conformance", "core", "disciplines", "plugin"])
     made = command("new", "discipline", "my-aqm", "--in", tmp_path, "--source", packages)
     assert made.returncode == 0, made.stderr
-    crate = tmp_path / "my-aqm"
+    crate = kept(tmp_path / "my-aqm", ROOT / "target" / "new-discipline")
     # Nothing in it leads to the source tree.
     texts = (path.read_bytes() for path in crate.rglob("*") if path.is_file())
     assert not any(str(ROOT).encode() in text for text in texts)
