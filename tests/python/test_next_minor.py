@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kept import kept
+from kept_sources import kept
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("core", "disciplines", "conformance", "abi", "plugin")

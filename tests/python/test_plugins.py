@@ -20,7 +20,7 @@ from forebay import _engine, _new_crate, _written, lab, sweep
 from forebay import _scenario as scenario
 from forebay._advice import gate as gates
 from forebay._suite import catalogue, run
-from kept import kept
+from kept_sources import kept
 from small_study import study
 from test_embedding import HAS_NS3, said, standing_queue, static_library
 from test_lab import gate as gate  # a fixture
