@@ -17,7 +17,7 @@ import forebay
 from forebay import _engine
 from forebay._cli import app
 from forebay._measures import MEASURES, Measure
-from forebay._reference import words
+from forebay._reference import files, words
 from forebay._reference.words import Word, glossary
 from forebay._terminal import GROUPS
 
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 def made_once() -> Iterator[None]:
     """The schemas, which each word would make again."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(words, "open_schema", cache(words.open_schema))
+        patch.setattr(words, "open_schema", cache(files.open_schema))
         yield
 
 
