@@ -143,9 +143,11 @@ endif
 $(ACTIONLINT):
 	@GOBIN=$(abspath $(@D)) $(GO) install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
+# Browsers and packets of real networks are waited for: one more at a time than cores.
+WORKERS ?= $(shell expr 1 + $$(nproc 2>/dev/null || echo 2))
 python-test: build dev
 	@echo "== pytest"
-	@$(BIN)/pytest --numprocesses auto --dist loadgroup --durations 25
+	@$(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup --durations 25
 
 # What takes over a second here belongs among the slow ones: tests/python/conftest.py.
 test-fast: dev
