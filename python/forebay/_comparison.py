@@ -464,7 +464,6 @@ def variants_of(
         else:
             entries.append(labelled(entry))
     compared = scenario.compared_link(link)
-    everywhere = compares_every_link(scenario, link)
     if not entries:
         raise ScenarioError(
             f"{scenario.name}: compare.disciplines: there is none to compare; "
@@ -483,11 +482,10 @@ def variants_of(
                 written = written_queue(scenario, compared)
                 variant = Variant(label, written, scenario.bare())
             else:
-                classify = queue.get("classify")
-                if everywhere and isinstance(classify, dict) and classify.get("kind") == "host":
+                if is_by_host(queue) and compares_every_link(scenario, link):
                     raise ScenarioError(
-                        f"tells hosts by their {classify.get('of')}, which suits one direction; "
-                        "name a link (on the command line: --link NAME)"
+                        f"tells hosts by their {queue['classify'].get('of')}, which suits one "
+                        "direction; name a link (on the command line: --link NAME)"
                     )
                 changed = scenario.with_queue(queue, link).bare()
                 variant = Variant(label, plain(queue)[0], changed)
@@ -495,6 +493,12 @@ def variants_of(
             _ = variant.effective
         variants.append(variant)
     return tuple(variants)
+
+
+def is_by_host(queue: Mapping[str, Any]) -> bool:
+    """Whether a queue, as it is written, tells hosts apart by number, as that of a twin does."""
+    classify = queue.get("classify")
+    return isinstance(classify, dict) and classify.get("kind") == "host"
 
 
 def written_queue(scenario: Scenario, name: str) -> dict[str, Any]:

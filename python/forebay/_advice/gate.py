@@ -11,7 +11,7 @@ from forebay._advice.hints import Discipline
 from forebay._advice.network import Entry, Network, network_of, number, other_direction, rate
 from forebay._advice.seen import disciplines_of
 from forebay._advice.toml import inline
-from forebay._comparison import written_queue
+from forebay._comparison import is_by_host, written_queue
 from forebay._engine import ScenarioError
 from forebay._plugins import is_python
 from forebay._scenario import TODAY, Scenario, resolved_link
@@ -109,7 +109,7 @@ def of_circuits(comparison: Comparison, label: str) -> str | None:
     None where there is nothing to change, or the discipline is no tree of circuits.
     """
     tree = next(each.queue for each in comparison.variants if each.label == label)
-    if label == TODAY or not _is_by_host(tree) or "leaf" not in tree:
+    if label == TODAY or not is_by_host(tree) or "leaf" not in tree:
         return None
     if tree["leaf"] == written_queue(comparison.scenario, comparison.link).get("leaf"):
         return f'[subscribers]\ndevices = "..."  # the file with the plans of {label}'
@@ -122,14 +122,10 @@ def of_circuits(comparison: Comparison, label: str) -> str | None:
 def _by_host(scenario: Scenario, link: str) -> bool:
     ways = (link, other_direction(link))
     return any(
-        _is_by_host(each["queue"] or {})
+        is_by_host(each["queue"] or {})
         for each in scenario.resolved()["links"]
         if each["name"] in ways
     )
-
-
-def _is_by_host(queue: Mapping[str, Any]) -> bool:
-    return bool((queue.get("classify") or {}).get("kind") == "host")
 
 
 def excerpt(text: str) -> str:
