@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import doctest
 import re
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import griffe
 import pytest
@@ -68,9 +71,43 @@ def test_every_public_name_is_explained_with_types(module: str, name: str) -> No
         assert {each.name for each in found.parameters} == told
 
 
-@pytest.mark.parametrize(("module", "name"), NAMES)
+Start = Callable[[str], tuple[Path, dict[str, Any]]]
+
+
+@pytest.fixture(scope="session")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Start:
+    """What every example of a module begins with, made once: a folder, and names."""
+
+    @cache
+    def made(module: str) -> tuple[Path, dict[str, Any]]:
+        folder, names = tmp_path_factory.mktemp("setting"), {"__name__": "__main__"}
+        (folder / "examples").symlink_to(ROOT / "examples")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            assert examples_run(setting(module), names) > 0
+        return folder, names
+
+    return made
+
+
+def examples_run(text: str, names: dict[str, Any]) -> int:
+    """How many examples a text has, all of which print what it says; `names` gets theirs."""
+    parsed = doctest.DocTestParser().get_doctest(text, {}, "", None, None)
+    parsed.globs = names
+    said: list[str] = []
+    result = doctest.DocTestRunner(optionflags=OPTIONS, verbose=False).run(
+        parsed, out=said.append, clear_globs=False
+    )
+    assert result.failed == 0, "".join(said)
+    return result.attempted
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [pytest.param(*each, marks=pytest.mark.xdist_group(each[0])) for each in NAMES],
+)
 def test_every_public_name_has_an_example_that_runs(
-    module: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    module: str, name: str, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = public(module)[name]
     text = found.docstring.value if found.docstring else ""
@@ -82,14 +119,6 @@ def test_every_public_name_has_an_example_that_runs(
             kernel.found(), library()
         except LabError as why:
             pytest.skip(str(why))
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    monkeypatch.chdir(tmp_path)
-    parsed = doctest.DocTestParser().get_doctest(
-        setting(module) + "\n" + text, {"__name__": "__main__"}, name, None, None
-    )
-    said: list[str] = []
-    result = doctest.DocTestRunner(optionflags=OPTIONS, verbose=False).run(
-        parsed, out=said.append, clear_globs=False
-    )
-    assert result.failed == 0, "".join(said)
-    assert result.attempted > len(doctest.DocTestParser().get_examples(setting(module)))
+    folder, names = start(module)
+    monkeypatch.chdir(folder)
+    assert examples_run(text, dict(names)) > 0

@@ -30,8 +30,11 @@ _SETTING = """\
 >>> scenario = forebay.load("examples/lab.toml")
 """
 _MORE = {
+    "forebay.attack": """\
+>>> found = attack.attack(scenario, "out/attack", discipline="codel",
+...     measure="p99", seconds=1, finds=1, confirm=False)
+""",
     "forebay.fit": """\
->>> from forebay import fit
 >>> found = fit.fit(["examples/home.pcap.gz"], "out/home-fit")
 """,
     "forebay.sweep": """\

@@ -6,6 +6,7 @@ use forebay_core::{ConfigError, Discipline, Entry};
 use forebay_sim::{Nameable, Registry};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
+use std::any::Any;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
@@ -91,6 +92,15 @@ pub fn watched_by<T: Send + 'static>(
     watch: &forebay::Watch,
     act: impl FnOnce() -> PyResult<T> + Send + 'static,
 ) -> PyResult<T> {
+    let answer = in_thread(watch, Box::new(|| Ok(Box::new(act()?))))?;
+    Ok(*answer.downcast().expect("it is what the act returned"))
+}
+
+/// What an act returns, of any type: thread and channel are compiled once, not for each act.
+type Answer = PyResult<Box<dyn Any + Send>>;
+
+/// As [`watched_by`].
+fn in_thread(watch: &forebay::Watch, act: Box<dyn FnOnce() -> Answer + Send>) -> Answer {
     let stop = Arc::<Stop>::default();
     let (sender, receiver) = channel();
     let begun = (watch.clone(), Arc::clone(&stop));

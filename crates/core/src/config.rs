@@ -51,26 +51,38 @@ impl std::error::Error for ConfigError {}
 /// # Errors
 /// Names the path inside `value` and what was expected there.
 pub fn read<T: DeserializeOwned>(value: &Value) -> Result<T, ConfigError> {
-    serde_path_to_error::deserialize(value).map_err(|error: serde_path_to_error::Error<_>| {
-        let path = error.path().to_string();
-        let path = if path == "." { String::new() } else { path };
-        let place = error.path().clone();
-        let mut message = error.into_inner().to_string();
-        if message.ends_with(NO_NAME)
-            && let Some(names) = names::<T>(value, &place)
-        {
-            message = message.replace(NO_NAME, &format!(", expected one of {names}"));
-        }
-        ConfigError { path, message: reworded(message) }
-    })
+    let parse = |value: &Value| serde_path_to_error::deserialize::<_, T>(value);
+    parse(value).map_err(|fault| described(fault, value, &|other| parse(other).err()))
+}
+
+/// serde's error, with the path.
+type Fault = serde_path_to_error::Error<serde_json::Error>;
+
+/// The `fault` of `value` in plain words; `refused` is what serde finds wrong with another value. This
+/// is not generic, as the types that are read are many.
+fn described(
+    fault: Fault,
+    value: &Value,
+    refused: &dyn Fn(&Value) -> Option<Fault>,
+) -> ConfigError {
+    let path = fault.path().to_string();
+    let path = if path == "." { String::new() } else { path };
+    let place = fault.path().clone();
+    let mut message = fault.into_inner().to_string();
+    if message.ends_with(NO_NAME)
+        && let Some(names) = names(value, &place, refused)
+    {
+        message = message.replace(NO_NAME, &format!(", expected one of {names}"));
+    }
+    ConfigError { path, message: reworded(message) }
 }
 
 /// The end of serde's message about a value that should be one of several names and is no text.
 const NO_NAME: &str = ", expected string or map";
 
-/// The names that `T` allows at `place` of `value`. serde tells them only for a text that is none of
+/// The names that are allowed at `place` of `value`. serde tells them only for a text that is none of
 /// them.
-fn names<T: DeserializeOwned>(value: &Value, place: &Path) -> Option<String> {
+fn names(value: &Value, place: &Path, refused: &dyn Fn(&Value) -> Option<Fault>) -> Option<String> {
     let mut other = value.clone();
     let at = place.iter().try_fold(&mut other, |at, segment| match segment {
         Segment::Map { key } => at.get_mut(key),
@@ -78,8 +90,7 @@ fn names<T: DeserializeOwned>(value: &Value, place: &Path) -> Option<String> {
         _ => None,
     });
     *at? = Value::from("");
-    // As in `read`: code for one more form of input would make the module for pages an eighth larger.
-    let message = serde_path_to_error::deserialize::<_, T>(&other).err()?.into_inner().to_string();
+    let message = refused(&other)?.into_inner().to_string();
     let (_, names) = message.strip_prefix("unknown variant ")?.split_once(", expected ")?;
     Some(quoted(names).collect::<Vec<_>>().join(", "))
 }

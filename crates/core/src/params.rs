@@ -152,11 +152,14 @@ macro_rules! compose {
 
         impl $crate::Params for $name {
             fn fields() -> Vec<&'static str> {
-                [$($crate::params::open::<$type>(&[$($($fixed),+)?]),)+].concat()
+                [$($crate::params::open(
+                    <$type as $crate::Params>::fields(),
+                    &[$($($fixed),+)?],
+                ),)+].concat()
             }
 
             fn read(block: &serde_json::Value) -> Result<Self, $crate::ConfigError> {
-                let fields = $crate::params::known::<Self>(block)?;
+                let fields = $crate::params::known(block, &Self::fields())?;
                 let defaults = Self::default();
                 Ok($name {
                     $($part: $crate::params::part(&defaults.$part, &[$($($fixed),+)?], fields)?,)+
@@ -179,33 +182,40 @@ macro_rules! compose {
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 let parts = vec![$((
                     <$type>::json_schema(generator),
-                    $crate::params::open::<$type>(&[$($($fixed),+)?]),
+                    $crate::params::open(
+                        <$type as $crate::Params>::fields(),
+                        &[$($($fixed),+)?],
+                    ),
                 ),)+];
                 let described = [$($($(($field, $description),)+)?)+];
-                $crate::params::schema::<Self>([$($about),+].concat().trim(), parts, &described)
+                let fields = <Self as $crate::Params>::fields();
+                let defaults = $crate::params::table(&Self::default(), &[]);
+                let about = [$($about),+].concat();
+                $crate::params::schema(about.trim(), parts, &described, &fields, &defaults)
             }
         }
     };
 }
 
-/// Names of the fields of `P` that are not `fixed`.
+// There are many types of parameters, and what is generic is compiled for each of them: little is.
+
+/// Those `fields` that are not `fixed`.
 #[doc(hidden)]
-pub fn open<P: Params>(fixed: &[&str]) -> Vec<&'static str> {
-    P::fields().into_iter().filter(|name| !fixed.contains(name)).collect()
+pub fn open(fields: Vec<&'static str>, fixed: &[&str]) -> Vec<&'static str> {
+    fields.into_iter().filter(|name| !fixed.contains(name)).collect()
 }
 
-/// The fields in `block`, all of which `P` knows.
+/// The fields in `block`, all of which are `known`.
 ///
 /// # Errors
 /// `block` is not a table, or has an unknown field.
 #[doc(hidden)]
-pub fn known<P: Params>(block: &Value) -> Result<&Map<String, Value>, ConfigError> {
+pub fn known<'a>(block: &'a Value, known: &[&str]) -> Result<&'a Map<String, Value>, ConfigError> {
     let Value::Object(given) = block else {
         return Err(ConfigError::new("", format!("must be a table, got {block}")));
     };
-    let known = P::fields();
     match given.keys().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => Err(ConfigError::new(name, config::unknown("field", name, &known))),
+        Some(name) => Err(ConfigError::new(name, config::unknown("field", name, known))),
         None => Ok(given),
     }
 }
@@ -220,19 +230,28 @@ pub fn part<P: Params>(
     fixed: &[&str],
     given: &Map<String, Value>,
 ) -> Result<P, ConfigError> {
-    let mut own = table(default, &[]);
-    for name in open::<P>(fixed) {
-        if let Some(value) = given.get(name) {
-            own.insert(name.to_owned(), value.clone());
-        }
-    }
-    P::read(&Value::Object(own))
+    P::read(&merged(table(default, &[]), &open(P::fields(), fixed), given))
 }
 
 /// The fields of a part that are not `fixed`, with their values.
 #[doc(hidden)]
 pub fn table<P: Serialize>(part: &P, fixed: &[&str]) -> Map<String, Value> {
-    match serde_json::to_value(part) {
+    without(serde_json::to_value(part), fixed)
+}
+
+/// `own`, where the `open` fields are as in `given`.
+fn merged(mut own: Map<String, Value>, open: &[&str], given: &Map<String, Value>) -> Value {
+    for &name in open {
+        if let Some(value) = given.get(name) {
+            own.insert(name.to_owned(), value.clone());
+        }
+    }
+    Value::Object(own)
+}
+
+/// The fields of `written` that are not `fixed`.
+fn without(written: serde_json::Result<Value>, fixed: &[&str]) -> Map<String, Value> {
+    match written {
         Ok(Value::Object(mut fields)) => {
             fields.retain(|name, _| !fixed.contains(&name.as_str()));
             fields
@@ -241,13 +260,15 @@ pub fn table<P: Serialize>(part: &P, fixed: &[&str]) -> Map<String, Value> {
     }
 }
 
-/// The schema of `P`, described by `about` and composed of those fields of the `parts` that are not
-/// fixed. The fields `described` have descriptions of their own.
+/// The schema of the `fields` with these `defaults`, described by `about` and composed of those fields
+/// of the `parts` that are not fixed. The fields `described` have descriptions of their own.
 #[doc(hidden)]
-pub fn schema<P: Params + Default>(
+pub fn schema(
     about: &str,
     parts: Vec<(Schema, Vec<&str>)>,
     described: &[(&str, &str)],
+    fields: &[&str],
+    defaults: &Map<String, Value>,
 ) -> Schema {
     let mut known = Map::new();
     for (mut part, open) in parts {
@@ -259,19 +280,18 @@ pub fn schema<P: Params + Default>(
     for (name, description) in described {
         known[*name]["description"] = (*description).into();
     }
-    let defaults = table(&P::default(), &[]);
-    let mut fields = Map::new();
-    for name in P::fields() {
+    let mut properties = Map::new();
+    for &name in fields {
         let mut field = known.remove(name).unwrap_or_default();
         if let (Value::Object(field), Some(default)) = (&mut field, defaults.get(name)) {
             field.insert("default".into(), default.clone());
         }
-        fields.insert(name.into(), field);
+        properties.insert(name.into(), field);
     }
     json_schema!({
         "description": about,
         "type": "object",
-        "properties": fields,
+        "properties": properties,
         "additionalProperties": false,
     })
 }

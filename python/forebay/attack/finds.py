@@ -24,8 +24,6 @@ class Found:
     """A find: as the search met it, made small, and looked at again.
 
     Example:
-        >>> found = attack.attack(scenario, "out/attack", discipline="codel",
-        ...     measure="p99", seconds=1, finds=1, confirm=False)
         >>> found.finds[0].verdict in ("confirmed", "not confirmed")
         True
     """

@@ -16,8 +16,6 @@ class Outcome:
     """What an attack found.
 
     Example:
-        >>> found = attack.attack(scenario, "out/attack", discipline="codel",
-        ...     measure="p99", seconds=1, finds=1, confirm=False)
         >>> found.calm < found.finds[0].harm
         True
     """
