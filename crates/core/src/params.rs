@@ -152,10 +152,7 @@ macro_rules! compose {
 
         impl $crate::Params for $name {
             fn fields() -> Vec<&'static str> {
-                [$($crate::params::open(
-                    <$type as $crate::Params>::fields(),
-                    &[$($($fixed),+)?],
-                ),)+].concat()
+                [$($crate::params::open::<$type>(&[$($($fixed),+)?]),)+].concat()
             }
 
             fn read(block: &serde_json::Value) -> Result<Self, $crate::ConfigError> {
@@ -182,10 +179,7 @@ macro_rules! compose {
             fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 let parts = vec![$((
                     <$type>::json_schema(generator),
-                    $crate::params::open(
-                        <$type as $crate::Params>::fields(),
-                        &[$($($fixed),+)?],
-                    ),
+                    $crate::params::open::<$type>(&[$($($fixed),+)?]),
                 ),)+];
                 let described = [$($($(($field, $description),)+)?)+];
                 let fields = <Self as $crate::Params>::fields();
@@ -199,10 +193,16 @@ macro_rules! compose {
 
 // There are many types of parameters, and what is generic is compiled for each of them: little is.
 
-/// Those `fields` that are not `fixed`.
+/// Names of the fields of `P` that are not `fixed`.
 #[doc(hidden)]
-pub fn open(fields: Vec<&'static str>, fixed: &[&str]) -> Vec<&'static str> {
-    fields.into_iter().filter(|name| !fixed.contains(name)).collect()
+pub fn open<P: Params>(fixed: &[&str]) -> Vec<&'static str> {
+    let mut fields = P::fields();
+    keep_open(&mut fields, fixed);
+    fields
+}
+
+fn keep_open(fields: &mut Vec<&'static str>, fixed: &[&str]) {
+    fields.retain(|name| !fixed.contains(name));
 }
 
 /// The fields in `block`, all of which are `known`.
@@ -230,7 +230,7 @@ pub fn part<P: Params>(
     fixed: &[&str],
     given: &Map<String, Value>,
 ) -> Result<P, ConfigError> {
-    P::read(&merged(table(default, &[]), &open(P::fields(), fixed), given))
+    P::read(&merged(table(default, &[]), &open::<P>(fixed), given))
 }
 
 /// The fields of a part that are not `fixed`, with their values.
