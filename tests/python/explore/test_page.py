@@ -103,6 +103,18 @@ def test_links_and_parameters_change(tab: Tab) -> None:
     expect(tab.page.locator("#change summary").last).to_contain_text(f"({recorded - 1})")
 
 
+def test_answers_to_something_else_leave_what_is_being_typed(tab: Tab) -> None:
+    tab.show_changes()
+    tab.page.get_by_label("target", exact=True).first.select_text()
+    for typed, traffic in (("1", 4), ("5ms", 5)):
+        tab.page.locator("#join").dispatch_event("click")
+        expect(tab.page.locator("#legend [role=listitem]")).to_have_count(traffic)
+        tab.page.keyboard.type(typed)
+    tab.press("Enter")
+    tab.wait("() => /target = 15ms/.test(document.querySelector('#change').innerText)")
+    assert tab.recorded() == 3
+
+
 def test_a_slider_can_be_dragged(tab: Tab) -> None:
     tab.show_changes()
     slider = tab.page.locator("#change input[type=range]").first

@@ -25,7 +25,8 @@ export class ChangePanel {
   #fields = [];
   /** @type {Stage | null} */
   #stage = null;
-  #held = false;
+  /** @type {"range" | "text" | null} */
+  #held = null;
 
   /**
    * @param {HTMLElement} host
@@ -34,17 +35,31 @@ export class ChangePanel {
   constructor(host, send) {
     this.#host = host;
     this.#send = send;
-    // While the pointer holds a slider, the slider must stay where it is.
-    host.addEventListener("pointerdown", ({ target }) => {
-      this.#held = target instanceof HTMLInputElement && target.type === "range";
-    });
+    // A slider that the pointer holds, or a field that somebody types in, must stay as it is.
+    host.addEventListener("pointerdown", ({ target }) => this.#hold("range", target));
+    host.addEventListener("input", ({ target }) => this.#hold("text", target));
     for (const end of ["pointerup", "pointercancel"]) {
-      addEventListener(end, () => {
-        if (!this.#held) return;
-        this.#held = false;
-        if (this.#stage) this.#build(this.#stage);
-      });
+      addEventListener(end, () => this.#release("range"));
     }
+    host.addEventListener("focusout", () => this.#release("text"));
+    host.addEventListener("change", () => {
+      if (this.#held === "text") this.#held = null; // the answer to it builds the panel
+    });
+  }
+
+  /**
+   * @param {"range" | "text"} type
+   * @param {EventTarget | null} target
+   */
+  #hold(type, target) {
+    if (target instanceof HTMLInputElement && target.type === type) this.#held = type;
+  }
+
+  /** @param {"range" | "text"} type */
+  #release(type) {
+    if (this.#held !== type) return;
+    this.#held = null;
+    if (this.#stage) this.#build(this.#stage);
   }
 
   /** @param {Stage} stage */
@@ -67,7 +82,9 @@ export class ChangePanel {
 
   /** @param {Stage} stage */
   #build(stage) {
-    const focused = this.#host.contains(document.activeElement) && document.activeElement?.id;
+    const focused = this.#host.querySelector(":focus");
+    const box = focused instanceof HTMLInputElement ? focused : null;
+    const [from, to] = [box?.selectionStart ?? null, box?.selectionEnd ?? null];
     this.#fields = [];
     this.#host.replaceChildren(
       this.#section("disciplines", "Disciplines", this.#disciplines(stage)),
@@ -82,7 +99,9 @@ export class ChangePanel {
         this.#recorded(stage),
       ),
     );
-    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    const again = focused && document.getElementById(focused.id);
+    again?.focus({ preventScroll: true });
+    if (again instanceof HTMLInputElement && from !== null) again.setSelectionRange(from, to);
   }
 
   /**
