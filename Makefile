@@ -3,7 +3,7 @@
 #   make demo     compare queue disciplines on examples/branch-uplink.toml; builds an engine first if
 #                 there is none, the quick way
 #   make build    build the fast engine and install forebay into .venv
-#   make test     run every check and test
+#   make test     run every check and test; with FOREBAY_CI=1 also those that take longest
 #   make test-fast  only the tests that take less than a second each: for changes by hand
 #   make lint     check formatting, run clippy, ruff and mypy, without the tests; JavaScript where npm is,
 #                 workflows where Go is
@@ -80,7 +80,10 @@ demo: build
 	$(BIN)/forebay compare examples/branch-uplink.toml
 	@$(if $(filter quick,$(PROFILE)),echo "This engine was built without link-time optimisation; make build builds a faster one.")
 
-test: lint rust-test python-test
+# Live tests and browsers mostly wait, so both suites run at a time. What cargo prints comes at its end.
+test: lint build dev
+	@$(CARGO) test --workspace --locked --no-run --quiet
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target PROFILE=$(PROFILE) rust-test python-test
 	@echo "== all tests passed"
 
 lint: rust-lint python-lint js-lint workflow-lint
@@ -102,11 +105,11 @@ rust-lint:
 	@echo "== circles among modules"
 	@$(PYTHON) tools/rust_circles.py
 
-# Live tests of the gate mostly wait.
+# Live tests of the gate mostly wait. Compilers that tests call cannot reach the jobserver of make.
 rust-test: export RUST_TEST_THREADS ?= $(shell expr 2 '*' $$(nproc 2>/dev/null || echo 2))
 rust-test:
 	@echo "== cargo test"
-	@$(CARGO) test --workspace --locked
+	@MAKEFLAGS= $(CARGO) test --workspace --locked
 
 python-lint: dev
 	@echo "== ruff"
@@ -146,8 +149,8 @@ $(ACTIONLINT):
 # Browsers and packets of real networks are waited for: one more at a time than cores.
 WORKERS ?= $(shell expr 1 + $$(nproc 2>/dev/null || echo 2))
 python-test: build dev
-	@echo "== pytest"
-	@$(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup --durations 25
+	+@echo "== pytest"
+	+@MAKEFLAGS= $(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup --durations 25
 
 # What takes over a second here belongs among the slow ones: tests/python/conftest.py.
 test-fast: dev

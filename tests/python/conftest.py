@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -98,6 +99,12 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_finish() -> None:
+    # What is imported by now stays to the end. The collector need not look through it at each turn.
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def scenario_file(tmp_path: Path) -> Path:
     path = tmp_path / "branch.toml"
@@ -129,10 +136,12 @@ def chromium() -> Iterator[Browser]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share the browser run in one process, where several share the tests."""
+    """Tests of a file that share a browser run in one process, where several share the tests."""
     for item in items:
         browser = "chromium" in getattr(item, "fixturenames", ())
         if browser:
-            item.add_marker(pytest.mark.xdist_group("browser"))
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
         if browser or item.path.stem in SLOW:
             item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("long") and not os.environ.get("FOREBAY_CI"):
+            item.add_marker(pytest.mark.skip(reason="takes long: FOREBAY_CI=1"))

@@ -459,7 +459,7 @@ def test_a_find_of_a_scenario_that_reads_files_names_them_from_anywhere(
         "        return self.queue.popleft() if self.queue else None\n"
     )
     found = attack.attack(
-        load(scenario).with_("plugins", ["mine.py"]).with_("duration", "4s"),
+        load(scenario).with_("plugins", ["mine.py"]).with_("duration", "2s"),
         tmp_path / "deep" / "out",
         discipline="mine",
         measure="p99",

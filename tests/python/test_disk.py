@@ -177,7 +177,7 @@ def test_an_output_is_no_input(folder: Path, line: str, output: str) -> None:
         ("report swept -o x", "x"),
         ("export run --csv -o csv", "csv/flows.csv"),
         ("export run --csv -o run", "run/flows.csv"),
-        ("validate --only mm1-0.6 --quick -o x", "x"),
+        ("validate --only conservation --quick -o x", "x"),
     ],
 )
 def test_an_output_replaces_an_earlier_one(folder: Path, line: str, output: str) -> None:

@@ -167,6 +167,7 @@ def next_minor(folder: Path, minor: int) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_plugins_and_programs_of_this_version_and_the_next_run_together(tmp_path: Path) -> None:
     header = max((ROOT / "crates/abi/surface").glob("forebay-1.*.h"), key=lambda path: path.name)
     minor = int(header.stem.split(".")[-1])

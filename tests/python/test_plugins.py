@@ -309,6 +309,7 @@ def packed(folder: Path, crates: Sequence[str]) -> Path:
     return folder / "packages" / "package"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust")
 def test_a_new_endpoint_runs_in_its_world_with_packed_crates_alone(tmp_path: Path) -> None:
     kind = _new_crate.ENDPOINT
@@ -329,6 +330,7 @@ def test_a_new_endpoint_runs_in_its_world_with_packed_crates_alone(tmp_path: Pat
         cargo(crate, "test", "--test", "world")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust")
 def test_a_new_discipline_builds_tests_and_runs_with_packed_crates_alone(
     tmp_path: Path, request: pytest.FixtureRequest

@@ -21,10 +21,7 @@ GATE = ROOT / "target" / "debug" / "forebay-gate"
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust"),
-    pytest.mark.skipif(
-        not (os.environ.get("FOREBAY_CI") or TARGET.is_dir()),
-        reason="builds 200 packages the first time: FOREBAY_CI=1",
-    ),
+    pytest.mark.long,
 ]
 
 

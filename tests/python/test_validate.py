@@ -50,9 +50,17 @@ def perturbed(name: str, change: Callable[[Summary], None]) -> Check:
     return replace(check, quantities=quantities)
 
 
-def test_the_simulator_agrees_with_theory() -> None:
-    outcome = run_checks([check for check in CHECKS.values() if check.quick])
-    assert len(outcome.findings) > 50
+QUICK = [name for name, check in CHECKS.items() if check.quick]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["conservation", "md1-0.6"], pytest.param(QUICK, marks=pytest.mark.long)],
+    ids=["two", "quick"],
+)
+def test_the_simulator_agrees_with_theory(names: list[str]) -> None:
+    outcome = run_checks([CHECKS[name] for name in names])
+    assert len(outcome.findings) > len(names)
     wrong = [
         (each.check.name, each.quantity.name, each.verdict, each.error) for each in outcome.failures
     ]
