@@ -17,10 +17,10 @@ from forebay.sweep.layout import parts
 from small_study import BASE, FLOWS, RATE, TAIL
 
 COMMAND = str(Path(sys.executable).with_name("forebay"))
-FIXED: dict[str, Any] = {"replications": 20}
+FIXED: dict[str, Any] = {"replications": 40}
 UNTIL: dict[str, Any] = {
     "keys": ["classes.*.goodput_bps", "queues.*"],
-    "until": {"key": TAIL, "half_width": "10%", "at_most": 40},
+    "until": {"key": TAIL, "half_width": "10%", "at_most": 80},
 }
 
 
@@ -38,7 +38,7 @@ def killed(plan: Path, folder: Path, luck: random.Random) -> bool:
     while process.poll() is None and journal_size(folder) == before:
         time.sleep(0.002)
     try:
-        process.wait(timeout=luck.uniform(0.0, 0.4))
+        process.wait(timeout=luck.uniform(0.0, 0.25))
     except subprocess.TimeoutExpired:
         process.kill()
     return process.wait() != 0
