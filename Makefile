@@ -66,7 +66,7 @@ ACTIONLINT := target/tools/bin/actionlint
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help engine web dist test-dist audit licences release demo library install package hosted gate abuse soak miri sanitize test test-fast fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites papers results lint format docs site lock lock-crates clean build dev rust-lint python-lint js-lint workflow-lint rust-test python-test pytest
+.PHONY: help engine web dist test-dist audit licences release demo library install package hosted gate abuse soak miri sanitize test test-fast fuzz fuzz-corpus fuzz-python faults bench validate validate-peers bench-peers virtual-linux suites papers results lint format docs site lock lock-crates clean build dev rust-lint python-lint js-lint workflow-lint rust-test python-test
 .DEFAULT_GOAL := help
 
 # Prints the head of this file.
@@ -80,11 +80,7 @@ demo: build
 	$(BIN)/forebay compare examples/branch-uplink.toml
 	@$(if $(filter quick,$(PROFILE)),echo "This engine was built without link-time optimisation; make build builds a faster one.")
 
-# Live tests and browsers mostly wait, so both suites run at a time. Cargo's words would stand between.
-test: lint build dev
-	@$(CARGO) test --workspace --locked --no-run --quiet
-	@$(MAKE) --no-print-directory --jobs=2 PROFILE=$(PROFILE) RUST_OUTPUT=target/rust-test.log \
-	  rust-test pytest
+test: lint rust-test python-test
 	@echo "== all tests passed"
 
 lint: rust-lint python-lint js-lint workflow-lint
@@ -106,12 +102,11 @@ rust-lint:
 	@echo "== circles among modules"
 	@$(PYTHON) tools/rust_circles.py
 
-# Live tests of the gate mostly wait. Compilers that tests call cannot reach the jobserver of make.
+# Live tests of the gate mostly wait.
 rust-test: export RUST_TEST_THREADS ?= $(shell expr 2 '*' $$(nproc 2>/dev/null || echo 2))
 rust-test:
-	@echo "== cargo test$(if $(RUST_OUTPUT),: $(RUST_OUTPUT))"
-	@MAKEFLAGS= $(CARGO) test --workspace --locked \
-	  $(if $(RUST_OUTPUT),>$(RUST_OUTPUT) 2>&1 || { cat $(RUST_OUTPUT); exit 1; })
+	@echo "== cargo test"
+	@$(CARGO) test --workspace --locked
 
 python-lint: dev
 	@echo "== ruff"
@@ -151,11 +146,8 @@ $(ACTIONLINT):
 # Browsers and packets of real networks are waited for: one more at a time than cores.
 WORKERS ?= $(shell expr 1 + $$(nproc 2>/dev/null || echo 2))
 python-test: build dev
-	@$(MAKE) --no-print-directory pytest
-
-pytest:
 	@echo "== pytest"
-	@MAKEFLAGS= $(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup --durations 25
+	@$(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup --durations 25
 
 # What takes over a second here belongs among the slow ones: tests/python/conftest.py.
 test-fast: dev
