@@ -47,7 +47,7 @@ pub use config::ConfigError;
 pub use dimension::{Dimension, Quantity};
 pub use discipline::{Backlog, Context, Discipline, DropReason, Setting, Sink, Verdict, Wake};
 pub use fifo::Fifo;
-pub use memory::{fetch, fetch_whole};
+pub use memory::{fetch, fetch_after, fetch_whole};
 pub use overhead::Overhead;
 pub use packet::{Ecn, Packet, PacketKind};
 pub use params::{NoParams, Params};

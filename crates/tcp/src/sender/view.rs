@@ -2,9 +2,14 @@
 
 use super::{Feedback, Sender};
 use crate::accecn::DataSender;
-use crate::stacks::{AnyLaw, Law};
+use crate::stacks::{AnyLaw, Law, Standard};
 use crate::{Info, SenderStats, State};
-use forebay_core::fetch;
+use forebay_core::{fetch, fetch_after};
+use std::mem::offset_of;
+
+/// Bytes from `una` to the law of the standards, which follows the tag of [`AnyLaw`].
+const TO_STANDARD: usize =
+    offset_of!(Sender, law) + align_of::<Standard>() - offset_of!(Sender, connection.una);
 
 impl Sender {
     /// Fetches the fields that every acknowledgment needs, before their use.
@@ -13,8 +18,9 @@ impl Sender {
         // One field of each cache line of the connection.
         fetch(&self.connection.una);
         fetch(&self.connection.segments_sent);
-        if let AnyLaw::Standard(law) = &self.law {
-            law.fetch();
+        // The law is found by its distance: a look at which one it is would wait for memory.
+        for field in Standard::FETCHED {
+            fetch_after(&self.connection.una, TO_STANDARD + field);
         }
     }
 
@@ -116,5 +122,21 @@ impl Sender {
             AnyLaw::Other(law) => size_of_val(&**law) + law.heap(),
         };
         own + accurate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use forebay_core::Time;
+    use std::ptr::from_ref;
+
+    #[test]
+    fn the_standards_law_is_where_it_is_fetched() {
+        let sender = Sender::new(&Config::default(), Time::ZERO);
+        let AnyLaw::Standard(law) = &sender.law else { panic!("the default is the standards'") };
+        let distance = from_ref(law).addr() - from_ref(&sender.connection.una).addr();
+        assert_eq!(distance, TO_STANDARD);
     }
 }

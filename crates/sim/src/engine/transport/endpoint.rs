@@ -5,6 +5,7 @@ use crate::engine::event::{Event, Key};
 use crate::engine::fabric::Fabric;
 use crate::engine::fabric::cargo::{Cargo, ENDPOINT};
 use crate::engine::measures::Measures;
+use crate::measure::UserMeter;
 use crate::traffic::{Account, Endpoint};
 use forebay_core::{Packet, PacketKind, Time};
 use std::mem::{ManuallyDrop, replace, take};
@@ -78,6 +79,7 @@ impl Ends {
 impl Transport {
     /// Lets the ends of user `index` begin at its start.
     pub(super) fn begin_ends(&mut self, index: u32, fabric: &mut Fabric) {
+        self.with_ends.push(index);
         let User { entry, start, stop, .. } = &mut self.users[index as usize];
         let Entry::Endpoints(ends) = entry else { unreachable!("the user has two ends") };
         if start < stop {
@@ -253,24 +255,22 @@ impl Transport {
         }
     }
 
-    /// (class, congestion window in bytes) of every sending end that is open; `classes` are those of all
+    /// (class, congestion window in bytes) of every sending end that is open; `meters` are those of all
     /// users.
-    pub fn windows_of_ends<'a>(
-        &'a self,
-        classes: impl Iterator<Item = u32> + 'a,
-    ) -> impl Iterator<Item = (u32, u64)> + 'a {
-        let ends = self.users.iter().zip(classes).filter_map(|(user, class)| match &user.entry {
-            Entry::Endpoints(ends) => Some((class, ends.ends[0].endpoint.account())),
-            _ => None,
-        });
-        ends.filter(|(_, account)| account.is_open)
-            .filter_map(|(class, account)| Some((class, account.cwnd?)))
+    pub fn windows_of_ends(&self, meters: &[UserMeter]) -> impl Iterator<Item = (u32, u64)> {
+        self.with_ends.iter().filter_map(|&index| {
+            let Entry::Endpoints(ends) = &self.users[index as usize].entry else { return None };
+            let account = ends.ends[0].endpoint.account();
+            let cwnd = account.cwnd.filter(|_| account.is_open)?;
+            Some((meters[index as usize].class, cwnd))
+        })
     }
 
     /// Adds what the sending ends have counted to the users' meters.
     pub(super) fn charge_ends(&mut self, measures: &mut Measures) {
-        for (user, meter) in self.users.iter_mut().zip(&mut measures.users) {
-            let Entry::Endpoints(ends) = &mut user.entry else { continue };
+        for &index in &self.with_ends {
+            let Entry::Endpoints(ends) = &mut self.users[index as usize].entry else { continue };
+            let meter = &mut measures.users[index as usize];
             let account = ends.ends[0].endpoint.account();
             meter.retransmissions += account.retransmissions - ends.charged.retransmissions;
             meter.timeouts += account.timeouts - ends.charged.timeouts;
@@ -281,8 +281,9 @@ impl Transport {
 
     /// Frees all endpoints.
     pub(super) fn close_ends(&mut self) {
-        let of_ends = |user: &&mut User| matches!(user.entry, Entry::Endpoints(_));
-        self.users.iter_mut().filter(of_ends).for_each(|user| user.entry = Entry::Elsewhere);
+        for index in self.with_ends.drain(..) {
+            self.users[index as usize].entry = Entry::Elsewhere;
+        }
     }
 
     /// What an endpoint has done that ends the run.

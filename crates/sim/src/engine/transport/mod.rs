@@ -120,6 +120,8 @@ pub struct Transport {
     users: Vec<User>,
     conditioners: Vec<Conditioner>,
     connections: Connections,
+    /// Indices of users with endpoints. With many other users, a search among all takes long.
+    with_ends: Vec<u32>,
     homes: Option<Homes>,
     /// Messages to other parts, with the numbers of these.
     notices: Vec<(u16, Notice)>,
@@ -140,6 +142,7 @@ impl Transport {
             users: spec.users,
             conditioners: spec.conditioners,
             connections: Connections::new(part, spec.first_connection, users, transfers),
+            with_ends: Vec::new(),
             homes: spec.homes,
             notices: Vec::new(),
             buffer: Vec::new(),

@@ -416,8 +416,7 @@ impl World {
     /// Adds a point to every series.
     pub(in crate::engine) fn sample(&mut self) {
         self.settle();
-        let classes = self.measures.users.iter().map(|user| user.class);
-        let ends: Vec<_> = self.transport.windows_of_ends(classes).collect();
+        let ends: Vec<_> = self.transport.windows_of_ends(&self.measures.users).collect();
         let open = self.transport.connections().windows().chain(ends);
         self.measures.sample(self.now, self.fabric.links_mut(), open);
         self.boxes.sample(&mut self.measures.series.links);

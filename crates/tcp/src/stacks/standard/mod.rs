@@ -26,11 +26,12 @@ use crate::connection::{Connection, Offered, Opened, Site, Timer};
 use crate::pace::{Pace, Source};
 use crate::state::Info;
 use crate::{ConnectionParams, Flags, Segment};
-use forebay_core::{Duration, Time, fetch, params};
+use forebay_core::{Duration, Time, params};
 use recovery::{Phase, Progress, Recovery, Repair};
 use rtt::{RttEstimator, TimedSegments};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::mem::offset_of;
 
 /// The window's way down to its threshold during recovery with SACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Default)]
@@ -484,16 +485,14 @@ impl Standard {
         self.pace.held(now, || self.controller.send_quantum(&self.window), self.window.mss)
     }
 
-    /// Fetches the fields that every acknowledgment needs, before their use.
-    #[inline]
-    pub(crate) fn fetch(&self) {
-        // One field of each of its cache lines.
-        fetch(&self.window);
-        fetch(&self.rtt);
-        fetch(&self.timed);
-        fetch(&self.controller);
-        fetch(&self.recovery.board.sacked);
-    }
+    /// Offsets of fields that every acknowledgment needs, one on each of its cache lines.
+    pub(crate) const FETCHED: [usize; 5] = [
+        offset_of!(Standard, window),
+        offset_of!(Standard, rtt),
+        offset_of!(Standard, timed),
+        offset_of!(Standard, controller),
+        offset_of!(Standard, recovery.board.sacked),
+    ];
 
     /// Fetches what these point to.
     #[inline]
