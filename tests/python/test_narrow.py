@@ -3,42 +3,27 @@
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
-from queue import Queue
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page
 
 import forebay
 from advice_said import FOLDER
 from forebay import sweep
 from forebay._compared.report import render
 from forebay._report import html
-from forebay._report.page import Cell, Figure, Page, Row, Table
+from forebay._report.page import Cell, Figure, Row, Table
+from forebay._report.page import Page as Report
 from forebay._report.panel import Panel, Series
 from forebay.sweep import load, run, write_report
 
 WIDTH = 390
-BROWSER = next(
-    (
-        found
-        for name in ("chromium", "chromium-browser", "google-chrome")
-        if (found := shutil.which(name))
-    ),
-    None,
-)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no chromium")
 
 # What lies beyond the right edge, or holds more than it shows; drawings are clipped on purpose.
-MEASURE = """<script>
-const drawn = () => document.querySelectorAll(".figure svg.marks").length;
-const wait = setInterval(() => {
-  if (!drawn()) return;
-  clearInterval(wait);
+MEASURE = """() => {
   document.querySelectorAll("details").forEach(each => { each.open = true; });
   const beyond = [...document.body.querySelectorAll("*")].filter(each => {
     if (each.closest("svg, .figure, script, style")) return false;
@@ -56,70 +41,34 @@ const wait = setInterval(() => {
   const whole = document.documentElement.scrollWidth;
   const cells = [...document.querySelectorAll(".cards td")]
     .filter(each => each.offsetParent).map(each => each.textContent.trim());
-  const found = { width: innerWidth, whole, beyond, empty, broken, cells };
-  fetch("/found", { method: "POST", body: JSON.stringify(found) });
-}, 200);
-</script>"""
-# A window cannot be as narrow as a telephone; a frame can.
-FRAME = f'<body><iframe style="width: {WIDTH}px; height: 2000px; border: 0" src="/page"></iframe>'
+  return { width: innerWidth, whole, beyond, empty, broken, cells };
+}"""
 
 
-class Desk(ThreadingHTTPServer):
-    """Hands out a page on the loopback interface and takes what was measured of it."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.pages = {"/": FRAME, "/page": page.replace("</body>", MEASURE + "</body>")}
-        self.found: Queue[dict[str, Any]] = Queue()
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Desk
-
-    def do_GET(self) -> None:
-        text = self.server.pages.get(self.path)
-        self.send_response(404 if text is None else 200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.end_headers()
-        self.wfile.write((text or "").encode())
-
-    def do_POST(self) -> None:
-        text = self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(200)
-        self.end_headers()
-        self.server.found.put(json.loads(text))
-
-    def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - its name there
-        """Say nothing."""
+@pytest.fixture
+def telephone(chromium: Browser) -> Iterator[Page]:
+    """A page that is as wide as a telephone."""
+    page = chromium.new_page(viewport={"width": WIDTH, "height": 2000})
+    yield page
+    page.close()
 
 
-def measured(page: str, folder: Path) -> dict[str, Any]:
-    """What a browser says of a page that is 390 px wide."""
-    assert BROWSER is not None
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
-    command += ["--disable-background-networking", f"--user-data-dir={folder / 'profile'}"]
-    with Desk(page) as desk:
-        threading.Thread(target=desk.serve_forever, daemon=True).start()
-        quiet = subprocess.DEVNULL
-        with subprocess.Popen(
-            [*command, f"http://127.0.0.1:{desk.server_port}/"], stdout=quiet, stderr=quiet
-        ) as browser:
-            try:
-                found = desk.found.get(timeout=240)
-            finally:
-                browser.terminate()
-                desk.shutdown()
+def measured(text: str, page: Page) -> dict[str, Any]:
+    """What a browser says of a page, once its figures are drawn."""
+    page.set_content(text)
+    page.wait_for_function("() => document.querySelectorAll('.figure svg.marks').length > 0")
+    found: dict[str, Any] = page.evaluate(MEASURE)
     assert found["width"] == WIDTH
     return found
 
 
-def assert_fits(page: str, folder: Path) -> None:
-    found = measured(page, folder)
+def assert_fits(text: str, page: Page) -> None:
+    found = measured(text, page)
     assert found["whole"] <= WIDTH
     assert found["beyond"] == [] and found["empty"] == [] and found["broken"] == []
 
 
-def test_a_comparison_with_many_classes(tmp_path: Path) -> None:
+def test_a_comparison_with_many_classes(telephone: Page) -> None:
     scenario = forebay.load(FOLDER / "cellular.toml").with_("title", "Averyveryverylongname" * 3)
     for number in range(4):
         more = {"name": f"sensors of building {number}", "kind": "poisson", "from": "tower",
@@ -127,11 +76,11 @@ def test_a_comparison_with_many_classes(tmp_path: Path) -> None:
         document = scenario.document
         document["traffic"].append(more)
         scenario = forebay.Scenario.of(document)
-    assert_fits(render(forebay.compare(scenario, replications=2)), tmp_path)
+    assert_fits(render(forebay.compare(scenario, replications=2)), telephone)
 
 
 @pytest.mark.parametrize("axes", [0, 2])
-def test_a_study(axes: int, tmp_path: Path) -> None:
+def test_a_study(axes: int, tmp_path: Path, telephone: Page) -> None:
     paths = [("link.dsl.rate", ["1Mbit", "2Mbit"]), ("traffic.upload.flows", [1, 3])]
     document = {
         "scenario": str(FOLDER / "dsl.toml"),
@@ -143,24 +92,24 @@ def test_a_study(axes: int, tmp_path: Path) -> None:
     file.write_text(json.dumps(document), "utf-8")
     run(load(file), tmp_path / "out")
     page = write_report(sweep.results(tmp_path / "out"), None).read_text("utf-8")
-    assert_fits(page, tmp_path)
+    assert_fits(page, telephone)
 
 
-def test_a_card_shows_what_cannot_be_told(tmp_path: Path) -> None:
+def test_a_card_shows_what_cannot_be_told(telephone: Page) -> None:
     rows: list[Row] = [
         ["loss on the wire", Cell("cannot tell", mark="absent"), "–", ""],
         ["rate", Cell("12 Mbit/s"), "11 Mbit/s", "13 Mbit/s"],
     ]
     table = Table(["", "estimate", "from", "to"], rows, "What was found")
     panel = Panel("", "x", "y", [Series("a", [0.0, 1.0], [0.0, 1.0])])
-    page = html.render(Page("A page", "Fit", "Words.", [table, Figure([panel], "a line")]))
-    cells = measured(page, tmp_path)["cells"]
+    page = html.render(Report("A page", "Fit", "Words.", [table, Figure([panel], "a line")]))
+    cells = measured(page, telephone)["cells"]
     # A cell without anything in it has no place on a card.
     assert cells == ["cannot tell", "12 Mbit/s", "11 Mbit/s", "13 Mbit/s"]
 
 
-def test_what_does_not_fit_is_found(tmp_path: Path) -> None:
+def test_what_does_not_fit_is_found(telephone: Page) -> None:
     drawn = '<div class="figure"><svg class="marks"></svg></div>'
     wide = f'<!doctype html><body>{drawn}<p style="width: 500px">x</p></body>'
     with pytest.raises(AssertionError):
-        assert_fits(wide, tmp_path)
+        assert_fits(wide, telephone)

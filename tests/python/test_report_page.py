@@ -10,7 +10,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from explore.browser import PROGRAM
 from forebay._report import html
 from forebay._report.page import (
     Bullets,
@@ -33,10 +32,6 @@ from forebay._report.page import (
 from forebay._report.page import Page as Report
 from test_chart import EVERY, EVIL, PLACES
 
-pytestmark = [
-    pytest.mark.skipif(PROGRAM is None, reason="there is no chromium"),
-    pytest.mark.xdist_group("browser"),
-]
 TABLE = Table(
     ["", "one", "two"],
     [Group("goodput, kb/s"), ["a", Cell("1", "±2", "best"), "–"], ["b", Cell("3", mark="no"), "4"]],

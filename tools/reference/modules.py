@@ -116,11 +116,16 @@ def setting(module: str) -> str:
 
 @cache
 def _load(module: str) -> griffe.Object:
-    # The compiled engine speaks by its stubs.
+    package, _, inner = module.partition(".")
+    loaded = _package(package)
+    return _target(loaded[inner] if inner else loaded)
+
+
+@cache
+def _package(name: str) -> griffe.Object:
+    # Whatever module is asked for, all of its package is read. The compiled engine speaks by its stubs.
     return _target(
-        griffe.load(
-            module, search_paths=[SOURCES], docstring_parser="google", allow_inspection=False
-        )
+        griffe.load(name, search_paths=[SOURCES], docstring_parser="google", allow_inspection=False)
     )
 
 
