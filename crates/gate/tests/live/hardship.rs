@@ -442,15 +442,18 @@ fn a_service_manager_is_told() {
         let mut gate: Gate = net.start("user = \"nobody\"\nlink = {}", arguments, |command| {
             manager.serve(command).env("WATCHDOG_USEC", "300000")
         });
-        let next = || manager.next().unwrap();
+        let next = |wanted: &str| {
+            let silent = || panic!("guarded: {guarded}; {wanted} is not told: {}", gate.said());
+            manager.next().unwrap_or_else(silent)
+        };
         let ready = format!("READY=1\nMAINPID={}", gate.pid());
-        while next() != ready {}
+        while next(&ready) != ready {}
         for _ in 0..3 {
-            assert_eq!(next(), "WATCHDOG=1");
+            assert_eq!(next("WATCHDOG=1"), "WATCHDOG=1");
         }
         gate.signal(Signal::TERM);
         if !guarded {
-            while next() != "STOPPING=1" {}
+            while next("STOPPING=1") != "STOPPING=1" {}
         }
         assert_eq!(gate.ended().0, Some(0));
     }

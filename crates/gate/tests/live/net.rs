@@ -283,6 +283,13 @@ impl Net {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
+        // The kernel learns of the carrier later than the gate, on a busy machine by many milliseconds.
+        // Until then it discards what is sent, and counts it nowhere.
+        if self.way == Way::Tun {
+            for (host, device) in [(self.left(), "in"), (self.right(), "out")] {
+                until("an interface is up", || link(host, device)["operstate"] == "UP");
+            }
+        }
         gate
     }
 }
@@ -435,9 +442,15 @@ pub fn kill(process: i32, signal: Signal) {
 
 /// What the kernel counts at an interface: packets received and sent.
 pub fn counters(netns: &str, device: &str) -> [u64; 2] {
+    let link = link(netns, device);
+    ["rx", "tx"].map(|way| link["stats64"][way]["packets"].as_u64().unwrap())
+}
+
+/// What the kernel says of an interface.
+fn link(netns: &str, device: &str) -> Value {
     let output = run("ip", &["-n", netns, "-s", "-j", "link", "show", "dev", device]);
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    ["rx", "tx"].map(|way| found[0]["stats64"][way]["packets"].as_u64().unwrap())
+    found[0].clone()
 }
 
 impl Drop for Gate {
