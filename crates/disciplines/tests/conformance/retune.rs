@@ -22,7 +22,7 @@ struct Retuned<F> {
 impl<F: Fn() -> Box<dyn Discipline>> Retuned<F> {
     fn retune(&mut self, now: Time) {
         self.calls += 1;
-        if self.calls % 3 != 0 {
+        if !self.calls.is_multiple_of(3) {
             return;
         }
         assert!(self.inner.retune(now, &mut *(self.fresh)()));
