@@ -123,7 +123,7 @@ def _load(module: str) -> griffe.Object:
 
 @cache
 def _package(name: str) -> griffe.Object:
-    # Whatever module is asked for, all of its package is read. The compiled engine speaks by its stubs.
+    # All of a package is read, whatever module is asked for. The compiled engine speaks by its stubs.
     return _target(
         griffe.load(name, search_paths=[SOURCES], docstring_parser="google", allow_inspection=False)
     )
