@@ -123,10 +123,11 @@ def _load(module: str) -> griffe.Object:
 
 @cache
 def _package(name: str) -> griffe.Object:
-    # All of a package is read, whatever module is asked for. The compiled engine speaks by its stubs.
-    return _target(
-        griffe.load(name, search_paths=[SOURCES], docstring_parser="google", allow_inspection=False)
+    # All of a package is read, whatever is asked for. The compiled engine speaks by its stubs.
+    found = griffe.load(
+        name, search_paths=[SOURCES], docstring_parser="google", allow_inspection=False
     )
+    return _target(found)
 
 
 def _target(each: griffe.Object | griffe.Alias) -> griffe.Object:
