@@ -9,22 +9,16 @@ use std::collections::BTreeSet;
 /// Kinds whose parameters cannot change while packets wait.
 const CANNOT: [&str; 4] = ["cake", "cake-mq", "cq-aqm", "ncq"];
 
-/// A discipline that is given the parameters of a fresh one before every third call: most of such a
-/// call is that one's construction.
+/// A discipline that is given the parameters of a fresh one before every call.
 struct Retuned<F> {
     inner: Box<dyn Discipline>,
     fresh: F,
-    calls: u64,
     /// The link's rate, if it is no longer the one for which a fresh discipline is built.
     rate: Option<Rate>,
 }
 
 impl<F: Fn() -> Box<dyn Discipline>> Retuned<F> {
     fn retune(&mut self, now: Time) {
-        self.calls += 1;
-        if !self.calls.is_multiple_of(3) {
-            return;
-        }
         assert!(self.inner.retune(now, &mut *(self.fresh)()));
         self.rate.into_iter().for_each(|rate| self.inner.set_link_rate(now, rate));
     }
@@ -67,8 +61,8 @@ fn the_same_parameters_change_nothing() {
         let same = |arrivals: &[_]| {
             let inner = build(&entry, &block);
             let (again, parameters) = (entry.clone(), block.clone());
-            let fresh = move || build(&again, &parameters);
-            let mut retuned = Retuned { inner, fresh, calls: 0, rate: None };
+            let mut retuned =
+                Retuned { inner, fresh: move || build(&again, &parameters), rate: None };
             let left_alone = run(&mut *build(&entry, &block), arrivals, entry.facts, Manner::Plain);
             let turned = run(&mut retuned, arrivals, entry.facts, Manner::Plain);
             assert!(turned.unwrap() == left_alone.unwrap(), "{} {block}", entry.name);
