@@ -114,7 +114,6 @@ def setting(module: str) -> str:
     return _SETTING + (f">>> {imported}" if imported else "") + _MORE.get(module, "")
 
 
-@cache
 def _load(module: str) -> griffe.Object:
     package, _, inner = module.partition(".")
     loaded = _package(package)

@@ -449,8 +449,8 @@ pub fn counters(netns: &str, device: &str) -> [u64; 2] {
 /// What the kernel says of an interface.
 fn link(netns: &str, device: &str) -> Value {
     let output = run("ip", &["-n", netns, "-s", "-j", "link", "show", "dev", device]);
-    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    found[0].clone()
+    let mut found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    found[0].take()
 }
 
 impl Drop for Gate {
