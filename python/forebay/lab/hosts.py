@@ -33,6 +33,8 @@ INTERVAL = 100_000_000
 """Between two counts of what has arrived over a connection, ns."""
 DRAIN_S = 1.0
 """How long packets under way at the end may still arrive."""
+_LOOK = 200_000_000
+"""Between two looks at what has failed, ns."""
 _SO_TIMESTAMPNS = 35
 _TCP_TOTAL_RETRANS = struct.Struct("=100xI")
 """Where `tcp_info` has the number of segments sent again."""
@@ -144,7 +146,9 @@ class Hosts:
             self.check()
             if progress is not None:
                 progress(max(now, 0) / self._duration)
-            time.sleep(min(0.2, (self._duration - now) / 1e9))
+            # Time zero of a guest is twenty minutes after it was started.
+            steps = max(1, -now // _LOOK)
+            time.sleep(min(steps * _LOOK, self._duration - now) / 1e9)
         time.sleep(DRAIN_S)
         self.close()
         self.check()
