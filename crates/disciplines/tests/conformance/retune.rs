@@ -49,31 +49,43 @@ fn build(entry: &Entry<dyn Discipline>, block: &Value) -> Box<dyn Discipline> {
     entry.build(block, &SETTING).unwrap()
 }
 
+/// A discipline that is given its own parameters again does what one does that is left alone. Returns
+/// false if its parameters cannot change.
+fn changes_nothing(entry: &Entry<dyn Discipline>, block: &Value) -> bool {
+    if !build(entry, block).retune(Time::ZERO, &mut *build(entry, block)) {
+        return false;
+    }
+    let same = |arrivals: &[_]| {
+        let inner = build(entry, block);
+        let (again, parameters) = (entry.clone(), block.clone());
+        let mut retuned = Retuned { inner, fresh: move || build(&again, &parameters), rate: None };
+        let left_alone = run(&mut *build(entry, block), arrivals, entry.facts, Manner::Plain);
+        let turned = run(&mut retuned, arrivals, entry.facts, Manner::Plain);
+        assert!(turned.unwrap() == left_alone.unwrap(), "{} {block}", entry.name);
+    };
+    adversarial().iter().for_each(|(_, arrivals)| same(arrivals));
+    let test = |arrivals: Vec<_>| {
+        same(&arrivals);
+        Ok(())
+    };
+    runner(4).run(&arrivals(600), test).unwrap();
+    true
+}
+
+/// A thread for each kind and its parameters: together they are the longest test of all.
 #[test]
 fn the_same_parameters_change_nothing() {
-    let mut cannot = BTreeSet::new();
-    let random = arrivals(600);
-    for (entry, block) in subjects() {
-        if !build(&entry, &block).retune(Time::ZERO, &mut *build(&entry, &block)) {
-            cannot.insert(entry.name.to_string());
-            continue;
-        }
-        let same = |arrivals: &[_]| {
-            let inner = build(&entry, &block);
-            let (again, parameters) = (entry.clone(), block.clone());
-            let mut retuned =
-                Retuned { inner, fresh: move || build(&again, &parameters), rate: None };
-            let left_alone = run(&mut *build(&entry, &block), arrivals, entry.facts, Manner::Plain);
-            let turned = run(&mut retuned, arrivals, entry.facts, Manner::Plain);
-            assert!(turned.unwrap() == left_alone.unwrap(), "{} {block}", entry.name);
-        };
-        adversarial().iter().for_each(|(_, arrivals)| same(arrivals));
-        let test = |arrivals: Vec<_>| {
-            same(&arrivals);
-            Ok(())
-        };
-        runner(4).run(&random, test).unwrap();
-    }
+    let subjects = subjects();
+    let cannot: BTreeSet<_> = std::thread::scope(|scope| {
+        let begun: Vec<_> = subjects
+            .iter()
+            .map(|(entry, block)| {
+                scope
+                    .spawn(move || (!changes_nothing(entry, block)).then(|| entry.name.to_string()))
+            })
+            .collect();
+        begun.into_iter().filter_map(|each| each.join().unwrap()).collect()
+    });
     assert_eq!(cannot, CANNOT.map(str::to_owned).into());
 }
 
