@@ -102,8 +102,8 @@ rust-lint:
 	@echo "== circles among modules"
 	@$(PYTHON) tools/rust_circles.py
 
-# Live tests of the gate mostly wait.
-rust-test: export RUST_TEST_THREADS ?= $(shell expr 2 '*' $$(nproc 2>/dev/null || echo 2))
+# Live tests of the gate mostly wait: four at a time for each core.
+rust-test: export RUST_TEST_THREADS ?= $(shell expr 4 '*' $$(nproc 2>/dev/null || echo 2))
 rust-test:
 	@echo "== cargo test"
 	@$(CARGO) test --workspace --locked
@@ -281,7 +281,7 @@ abuse:
 	FOREBAY_CI=1 FOREBAY_EVENTS=$(ABUSE_EVENTS) $(CARGO) test --locked -p forebay-gate --test simulated --test processes -- --nocapture
 	FOREBAY_CI=1 $(CARGO) test --locked -p forebay-gate --test live
 	FOREBAY_CI=1 FOREBAY_ABUSE_SECONDS=$(ABUSE_SECONDS) $(CARGO) test --locked -p forebay-gate --test live \
-	  it_holds_under_abuse -- --nocapture
+	  under_abuse -- --nocapture --test-threads 1
 	@$(MAKE) --no-print-directory faults
 
 # Every call of the system that commands make on files fails, in every way; of the longest command,

@@ -92,10 +92,11 @@ FAULTS = [
     (".headers = 28,", ".headers = 65535,", "its headers have 65535 bytes"),
 ]
 HELPERS = r"""
+#include <unistd.h>
 static const char *says(const void *state) { (void)state; return "nothing works"; }
 static const char *says_otherwise(const void *state) { (void)state; return "l\xe4uft nicht"; }
 static const char *quits(const void *state) { (void)state; exit(0); return NULL; }
-static const char *hangs(const void *state) { (void)state; for (;;) { } return NULL; }
+static const char *hangs(const void *state) { (void)state; for (;;) sleep(1); return NULL; }
 static void leaves(void *state) { (void)state; exit(0); }
 static const ForebayEndpoint"""
 

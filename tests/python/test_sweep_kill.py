@@ -17,7 +17,7 @@ from forebay.sweep.layout import parts
 from small_study import BASE, FLOWS, RATE, TAIL
 
 COMMAND = str(Path(sys.executable).with_name("forebay"))
-FIXED: dict[str, Any] = {"replications": 40}
+FIXED: dict[str, Any] = {"replications": 20}
 UNTIL: dict[str, Any] = {
     "keys": ["classes.*.goodput_bps", "queues.*"],
     "until": {"key": TAIL, "half_width": "10%", "at_most": 80},

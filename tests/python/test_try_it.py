@@ -262,8 +262,8 @@ def alike(here: Any, there: Any, path: str = "") -> list[str]:
 @pytest.mark.parametrize(
     ("name", "shorter"),
     [
-        ("household", {"duration": "12s", "warmup": "2s"}),
-        ("branch-uplink", {"duration": "10s", "warmup": "2s"}),
+        ("household", {"duration": "6s", "warmup": "1s"}),
+        ("branch-uplink", {"duration": "5s", "warmup": "1s"}),
         ("sensors", {"duration": "10s", "warmup": "2s"}),
         ("baseline", {}),
     ],
@@ -323,18 +323,24 @@ def test_what_is_wrong_in_a_pasted_scenario_is_said(comparing: Page) -> None:
 
 
 @compares
-def test_a_comparison_is_cancelled_and_a_link_holds_the_scenario(tab: Tab, site: str) -> None:
-    page = tab.page
-    page.goto(site.replace("index.html", "compare.html"))
-    page.wait_for_function("() => document.querySelector('#text').value.length > 10")
-    text = forebay.Scenario.of(FILE | {"duration": "40000s"}).to_toml()
-    page.locator("#text").fill(text)
+def test_a_comparison_is_cancelled(comparing: Page) -> None:
+    page = comparing
+    page.locator("#text").fill(forebay.Scenario.of(FILE | {"duration": "40000s"}).to_toml())
     page.locator("#compare").click()
     expect(page.locator("#state")).to_contain_text("3 disciplines", timeout=60_000)
     page.locator("#cancel").click()
     expect(page.locator("#compare")).to_be_enabled()
     expect(page.locator("#progress")).to_be_hidden()
     assert page.locator("#text-wrong").inner_text() == ""
+
+
+@compares
+def test_a_link_holds_the_scenario(tab: Tab, site: str) -> None:
+    page = tab.page
+    page.goto(site.replace("index.html", "compare.html"))
+    page.wait_for_function("() => document.querySelector('#text').value.length > 10")
+    text = forebay.Scenario.of(FILE).to_toml()
+    page.locator("#text").fill(text)
     page.locator("#link").click()
     expect(page.locator("#said")).to_contain_text("the link")
     link = page.url
@@ -428,7 +434,6 @@ def test_a_discipline_of_a_reader_is_tried(tab: Tab, site: str, tmp_path: Path) 
         (METHODS % ("nonsense();", SHIFT), "enqueue: ReferenceError: nonsense"),
         (METHODS % ("", SHIFT), "holds"),
         (METHODS % ("this.q.push(p);", "return this.q[0];"), "has already left"),
-        (METHODS % ("this.q.push(p);", "for (;;);"), "did not return within"),
         (METHODS % ("this.q.push(p);", "return 7;"), "expected a packet"),
         (METHODS % ("this.q.push(p); this.drop(p, 'no');", SHIFT), "unknown reason"),
     ],
@@ -441,6 +446,24 @@ def test_a_wrong_discipline_is_said(tab: Tab, site: str, code: str, words: str) 
     expect(page.locator("#found")).to_contain_text(words)
     # The browser itself writes what the policy refuses.
     tab.errors[:] = [each for each in tab.errors if "Content Security Policy" not in each]
+
+
+@compares
+def test_a_discipline_that_does_not_return_is_ended(tab: Tab, site: str) -> None:
+    page = tab.page
+    page.clock.install()
+    page.goto(site.replace("index.html", "play.html"))
+    page.wait_for_function("() => document.querySelector('#code').value.length > 10")
+    page.locator("#code").fill(METHODS % ("this.q.push(p);", "for (;;);"))
+    page.locator("#run").click()
+    expect(page.locator("iframe")).to_be_attached()
+    # A sound one says something within a second.
+    page.wait_for_timeout(2000)
+    expect(page.locator("#run")).to_be_disabled()
+    page.clock.fast_forward(9000)
+    expect(page.locator("#wrong")).to_contain_text("did not return within 10 s")
+    expect(page.locator("#run")).to_be_enabled()
+    expect(page.locator("iframe")).not_to_be_attached()
 
 
 @compares
