@@ -31,7 +31,7 @@ USUAL = "6.1"
 BUILDERS = {"gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc"}
 BUILDERS |= {"tar": "tar", "xz": "xz-utils"}
 """What a build calls, and the Debian package that has it."""
-RUNNERS = {"setarch": "util-linux", "tc": "iproute2"}
+RUNNERS = {"setarch": "util-linux", "taskset": "util-linux", "tc": "iproute2"}
 """What runs call."""
 PATHS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 LINUX = Path(__file__).parent / "linux"
