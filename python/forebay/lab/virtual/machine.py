@@ -10,12 +10,14 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from forebay.lab.errors import LabError
@@ -61,11 +63,7 @@ class Guests:
 
     def __init__(self) -> None:
         """None so far."""
-        cores = sorted(os.sched_getaffinity(0))
-        # Another process that runs guests begins with another core.
-        first = os.getpid() % len(cores)
-        self._cores = cores[first:] + cores[:first]
-        self._running: dict[subprocess.Popen[str], int] = {}
+        self._running: set[subprocess.Popen[str]] = set()
         self._free = threading.Lock()
         self._ended = False
 
@@ -88,21 +86,38 @@ class Guests:
 
     @contextmanager
     def running(
-        self, start: Callable[[int], subprocess.Popen[str]]
+        self, start: Callable[[], subprocess.Popen[str]]
     ) -> Iterator[subprocess.Popen[str]]:
-        """A process of a guest until it has ended; `start` is given the core with the fewest."""
+        """A process of a guest until it has ended."""
         with self._free:
             if self._ended:
                 raise LabError("no more guests are started")
-            core = min(self._cores, key=list(self._running.values()).count)
-            process = start(core)
-            self._running[process] = core
+            process = start()
+            self._running.add(process)
         try:
             with process:
                 yield process
         finally:
             with self._free:
-                del self._running[process]
+                self._running.discard(process)
+
+
+@contextmanager
+def _cores() -> Iterator[str]:
+    """Where a guest runs: on a core that no other guest has, or on any.
+
+    The kernel and the process that it traces take turns, thirty thousand times before time zero. On
+    one core this takes a third to a half of the time that it takes between two.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    with socket.socket(socket.AF_UNIX) as held:
+        for core in cores:
+            # An abstract name, which goes with this process.
+            with suppress(OSError):
+                held.bind(f"\0forebay-guest-{core}")
+                cores = [core]
+                break
+        yield ",".join(map(str, cores))
 
 
 @contextmanager
@@ -216,12 +231,10 @@ def boot(
     # A file: who reads a pipe interrupts its writer, and the kernel draws from when that was.
     console = folder / "console"
 
-    # The kernel and the process that it traces take turns, thirty thousand times before time zero.
-    # On one core that takes half as long as between two.
-    def start(core: int) -> subprocess.Popen[str]:
+    def start(cores: str) -> subprocess.Popen[str]:
         with console.open("w") as output:
             return subprocess.Popen(
-                [*_TOLD, "taskset", "--cpu-list", str(core), *command],
+                [*_TOLD, "taskset", "--cpu-list", cores, *command],
                 cwd=folder,
                 env={"PATH": _PATH},
                 stdin=subprocess.PIPE,
@@ -232,7 +245,8 @@ def boot(
             )
 
     with (
-        guests.running(start) as process,
+        _cores() as cores,
+        guests.running(partial(start, cores)) as process,
         _watched(process),
         console.open(encoding="utf-8", errors="replace") as said,
     ):
