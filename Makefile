@@ -80,7 +80,10 @@ demo: build
 	$(BIN)/forebay compare examples/branch-uplink.toml
 	@$(if $(filter quick,$(PROFILE)),echo "This engine was built without link-time optimisation; make build builds a faster one.")
 
-test: lint rust-test python-test
+# Linters and Rust's tests often keep one core busy, or none, so two parts run at a time. Each part says
+# its own when it ends; pytest, the longest, speaks at once.
+test: build dev
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint rust-test python-test
 	@echo "== all tests passed"
 
 lint: rust-lint python-lint js-lint workflow-lint
@@ -147,7 +150,7 @@ $(ACTIONLINT):
 WORKERS ?= $(shell expr 1 + $$(nproc 2>/dev/null || echo 2))
 python-test: build dev
 	@echo "== pytest"
-	@$(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup --durations 25
+	+@env -u MAKEFLAGS $(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup --durations 25
 
 # What takes over a second here belongs among the slow ones: tests/python/conftest.py.
 test-fast: dev

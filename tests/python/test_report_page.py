@@ -105,10 +105,24 @@ def test_other_threads_go_on_while_the_library_is_made() -> None:
 
     other = threading.Thread(target=tick)
     other.start()
-    html.library.__wrapped__()
+    html._made()
     ended.set()
     other.join()
     assert ticks > 20
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_the_library_is_made_once_for_a_user(
+    writable: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cache = tmp_path / "cache"
+    if not writable:
+        cache.write_text("no folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    made = iter(["first", "second"])
+    monkeypatch.setattr(html, "_made", lambda: next(made))
+    assert html.library.__wrapped__() == "first"
+    assert html.library.__wrapped__() == ("first" if writable else "second")
 
 
 def drawn(page: Page) -> None:

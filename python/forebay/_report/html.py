@@ -8,14 +8,18 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import resources
+from importlib.metadata import version
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
+from forebay import _cache, _disk
+from forebay._engine import ScenarioError
 from forebay._report import page
 from forebay._report.chart import CONFIG
 from forebay._report.layers import Spec, view
@@ -161,6 +165,21 @@ def library() -> str:
     brought = resources.files("forebay._report").joinpath(LIBRARY)
     if brought.is_file():
         return brought.read_text(encoding="ascii")
+    try:
+        kept = _cache.folder() / f"vega-{version('vl-convert-python')}.txt"
+    except RuntimeError:
+        return _made()
+    with suppress(OSError, ScenarioError):
+        if found := _disk.read_if_any(kept):
+            return found.decode("ascii")
+    made = _made()
+    with suppress(OSError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        _disk.write(kept, made)
+    return made
+
+
+def _made() -> str:
     # In a process of its own: vl-convert holds Python's lock for a second or two, for which the
     # server of `forebay explore` would stand still.
     done = subprocess.run([sys.executable, "-c", _BUNDLE], stdout=subprocess.PIPE, check=True)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from forebay import _cache
 from forebay.lab.errors import LabError
 
 VERSIONS = {"6.1": "6.1.192", "6.12": "6.12.117"}
@@ -206,8 +207,7 @@ def places(version: str = USUAL) -> list[Path]:
 
 def cache(version: str = USUAL) -> Path:
     """The folder of a kernel in the user's cache."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "forebay" / f"linux-{version}-{digests()['inputs']}"
+    return _cache.folder() / f"linux-{version}-{digests()['inputs']}"
 
 
 def find(folder: str | Path | None = None, *, version: str = USUAL) -> Kernel | None:

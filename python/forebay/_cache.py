@@ -1,0 +1,15 @@
+"""What is made once for a user and kept. Without the engine: kernels are built before it."""
+
+import os
+from pathlib import Path
+
+
+def folder() -> Path:
+    """Where it is kept; the folder may be absent, or not be writable.
+
+    It is `forebay` in $XDG_CACHE_HOME, else in ~/.cache (XDG Base Directory Specification 0.8).
+
+    Raises:
+        RuntimeError: this user has no home.
+    """
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "forebay"
