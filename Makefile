@@ -100,8 +100,6 @@ rust-lint:
 	@$(CARGO) fmt --all --check
 	@echo "== cargo clippy"
 	@$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	@echo "== what crates for plug-ins export"
-	@$(CARGO) test --workspace --locked --quiet --test surface
 	@echo "== circles among modules"
 	@$(PYTHON) tools/rust_circles.py
 
@@ -390,7 +388,8 @@ build engine gate dist: export FOREBAY_COMMIT = $(addsuffix \
   $(shell git diff --quiet HEAD -- $(COMPILED) 2>/dev/null || echo +),$(COMMIT))
 MATURIN = PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --profile $(PROFILE) --locked
 build:
-	@$(MAKE) --no-print-directory --jobs=2 PROFILE=$(PROFILE) $(VENV)/installed engine
+	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2) \
+	  PROFILE=$(PROFILE) $(VENV)/installed engine
 	@$(MATURIN)
 
 engine: $(VENV)/installed-maturin
