@@ -2,6 +2,7 @@
 
 use flate2::read::MultiGzDecoder;
 use forebay_core::file;
+use std::borrow::Cow;
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;
 
@@ -16,11 +17,22 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// damaged ([`ErrorKind::InvalidData`]).
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     let bytes = file::read(path, most)?;
+    Ok(match unpacked(&bytes, most)? {
+        Cow::Borrowed(_) => bytes,
+        Cow::Owned(unpacked) => unpacked,
+    })
+}
+
+/// The content of a file that is plain or packed by gzip.
+///
+/// # Errors
+/// As [`read`] has them of a gzip file.
+pub fn unpacked(bytes: &[u8], most: u64) -> Result<Cow<'_, [u8]>> {
     if !bytes.starts_with(&GZIP) {
-        return Ok(bytes);
+        return Ok(bytes.into());
     }
     let mut unpacked = Vec::new();
-    MultiGzDecoder::new(&bytes[..]).take(most + 1).read_to_end(&mut unpacked).map_err(|_| {
+    MultiGzDecoder::new(bytes).take(most + 1).read_to_end(&mut unpacked).map_err(|_| {
         let message = "is a gzip file that is cut off or damaged; copy it again";
         Error::new(ErrorKind::InvalidData, message)
     })?;
@@ -28,7 +40,7 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
         let message = format!("is larger than {} MiB unpacked, the most that is read", most >> 20);
         return Err(Error::new(ErrorKind::FileTooLarge, message));
     }
-    Ok(unpacked)
+    Ok(unpacked.into())
 }
 
 #[cfg(test)]

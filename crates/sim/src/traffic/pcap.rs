@@ -13,9 +13,11 @@ use super::family::{BuildSite, Generator};
 use super::rules::{Prefix, Rule, marks};
 use super::{Datagram, Datagrams, Marks};
 use crate::input;
-use crate::pcap_in::{self, Capture, FiveTuple, read_capture};
-use forebay_core::{ConfigError, Duration, Named, Rng, Time, config::require, params};
-use std::collections::BTreeMap;
+use crate::pcap_in::{Capture, FiveTuple, LARGEST, read_capture};
+use forebay_core::{ConfigError, Duration, Named, Rng, Time, config::require, file, params};
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A replayed capture.
 pub struct Pcap {
@@ -124,14 +126,34 @@ impl Named for Pcap {
         let path = site.base_dir.join(&params.file);
         let refuse =
             |what: String| ConfigError::new("file", format!("\"{}\" {what}", path.display()));
-        let bytes = input::read(&path, pcap_in::LARGEST).map_err(|error| {
-            refuse(format!(
-                "cannot be read ({error}); a relative name starts from the scenario's directory"
-            ))
-        })?;
-        let capture = read_capture(&bytes).map_err(refuse)?;
+        let capture = captured(&path).map_err(refuse)?;
         Ok(Generator::Datagrams(Box::new(Pcap::new(params, &capture, site.marks)?)))
     }
+}
+
+/// The captures that were read last, by the content of their files. Each direction, variant and
+/// replication of a scenario reads its capture, which takes longer than to compare it.
+static RECENT: Mutex<VecDeque<(Vec<u8>, Arc<Capture>)>> = Mutex::new(VecDeque::new());
+const KEPT: usize = 4;
+const LARGEST_KEPT: usize = 4 << 20;
+const MOST_PACKETS_KEPT: usize = 1 << 17;
+
+fn captured(path: &Path) -> Result<Arc<Capture>, String> {
+    let unread = |error| {
+        format!("cannot be read ({error}); a relative name starts from the scenario's directory")
+    };
+    let content = file::read(path, LARGEST).map_err(unread)?;
+    let recent = || RECENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, found)) = recent().iter().find(|(kept, _)| *kept == content) {
+        return Ok(found.clone());
+    }
+    let capture = Arc::new(read_capture(&input::unpacked(&content, LARGEST).map_err(unread)?)?);
+    if content.len() <= LARGEST_KEPT && capture.packets.len() <= MOST_PACKETS_KEPT {
+        let mut recent = recent();
+        recent.truncate(KEPT - 1);
+        recent.push_front((content, capture.clone()));
+    }
+    Ok(capture)
 }
 
 impl Datagrams for Pcap {
@@ -162,7 +184,6 @@ impl Datagrams for Pcap {
 mod tests {
     use super::*;
     use crate::pcap_in::tests::{ipv4_tcp, pcap};
-    use std::path::Path;
 
     /// Three packets of two flows at 0, 10 and 40 ms; the last one has another source.
     fn capture() -> Vec<u8> {
@@ -190,6 +211,21 @@ mod tests {
 
     fn millis(sent: &[Datagram]) -> Vec<f64> {
         sent.iter().map(|datagram| (datagram.at.as_nanos() - 1_000_000_000) as f64 * 1e-6).collect()
+    }
+
+    #[test]
+    fn a_capture_is_read_again_when_its_content_changes() {
+        let path = std::env::temp_dir().join(format!("forebay-kept-{}.pcap", std::process::id()));
+        let mut content = capture();
+        std::fs::write(&path, &content).unwrap();
+        let first = captured(&path).unwrap();
+        assert!(Arc::ptr_eq(&first, &captured(&path).unwrap()));
+        // The second octet of the last packet's source.
+        let at = content.len() - 40 + 13;
+        content[at] = 9;
+        std::fs::write(&path, &content).unwrap();
+        assert_ne!(*first, *captured(&path).unwrap());
+        std::fs::remove_file(path).unwrap();
     }
 
     #[test]
