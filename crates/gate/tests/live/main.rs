@@ -54,9 +54,11 @@ impl Listener {
             let mut buffer = [0; 2048];
             let mut numbers = Vec::new();
             loop {
+                // Asked before it listens: what comes between a silence and the end would be lost.
+                let last = stopped.load(Ordering::Acquire);
                 match socket.recv(&mut buffer) {
                     Ok(_) => numbers.push(u64::from_be_bytes(buffer[..8].try_into().unwrap())),
-                    Err(_) if stopped.load(Ordering::Relaxed) => return numbers,
+                    Err(_) if last => return numbers,
                     Err(_) => {}
                 }
             }
@@ -72,7 +74,7 @@ impl Listener {
     /// The same, of the gate that answers at `socket`.
     fn settled_at(self, socket: &Path) -> (Vec<u64>, Value) {
         let status = net::settled(socket);
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop.store(true, Ordering::Release);
         (self.thread.join().unwrap(), status)
     }
 }

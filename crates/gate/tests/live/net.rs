@@ -324,9 +324,17 @@ pub fn on_processor(number: usize) {
     let _ = rustix::thread::sched_setaffinity(None, &set);
 }
 
-/// A port that is free now.
+/// A port that is free now. It is below those that the kernel gives to whoever asks for any, so that
+/// nobody else gets it before it is used.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let next = std::process::id() * 61 + TRIED.fetch_add(1, Ordering::Relaxed);
+        let port = 10_000 + (next % 22_000) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// What the gate's HTTP server answers.
