@@ -8,11 +8,13 @@ import threading
 import time
 from pathlib import Path
 
+import distributed
 import pytest
 from distributed import Client, LocalCluster
 
-from forebay import Progress, ScenarioError, sweep
+from forebay import Progress, ScenarioError, load, sweep
 from forebay._runs import cluster
+from forebay._runs.task import Task, record_of
 from forebay.sweep.layout import parts
 from small_study import FLOWS, RATE, study
 
@@ -56,6 +58,22 @@ def test_a_cluster_whose_workers_are_killed_gives_the_same_data(
     assert found.runs.equals(expected.runs)
     [one], [other] = parts(tmp_path / "cluster"), parts(tmp_path / "threads")
     assert one.read_bytes() == other.read_bytes()
+
+
+def test_what_is_lost_with_a_worker_is_run_again(scenario_file: Path) -> None:
+    task = Task("lost", 1, 1, load(scenario_file))
+    with local_cluster() as processes, Client(processes) as client:
+        pool = cluster.Cluster(client)
+        pool.submit([task])
+        [future] = [each for each, _ in pool._batches.values()]
+        distributed.wait([future])
+        [[holder]] = client.who_has([future]).values()
+        os.kill(client.run(os.getpid)[holder], signal.SIGKILL)
+        while future.status == "finished":
+            time.sleep(0.001)
+        [(ended, record)] = pool.collect(10)
+    assert ended is task
+    assert record == record_of(task)
 
 
 def test_a_cluster_that_goes_leaves_what_had_ended_and_threads_finish_it(tmp_path: Path) -> None:

@@ -73,6 +73,8 @@ class Cluster:
 
     def collect(self, timeout: float) -> Sequence[tuple[Task, Record]]:
         """Runs that have come back."""
+        import distributed
+
         if self._error is not None:
             raise self._error
         ended: list[Future] = []
@@ -82,6 +84,10 @@ class Cluster:
                 ended.append(self._done.get_nowait())
         good, those = [], []
         for future in ended:
+            if future.status == "lost":
+                # Its worker has died with what it had found, and another one runs it again.
+                with self._reached():
+                    distributed.wait([future])
             _, tasks = self._batches.pop(future.key)
             if future.status == "finished":
                 good.append(future)
