@@ -81,8 +81,9 @@ demo: build
 	@$(if $(filter quick,$(PROFILE)),echo "This engine was built without link-time optimisation; make build builds a faster one.")
 
 # Linters and Rust's tests often keep one core busy, or none, so two parts run at a time. Each part says
-# its own when it ends; pytest, the longest, speaks at once.
+# its own when it ends; pytest, the longest, speaks at once. It needs what the tests in Rust have built.
 test: build dev
+	@$(CARGO) test --workspace --locked --no-run --quiet
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint rust-test python-test
 	@echo "== all tests passed"
 
@@ -148,7 +149,7 @@ $(ACTIONLINT):
 WORKERS ?= $(shell expr 1 + $$(nproc 2>/dev/null || echo 2))
 python-test: build dev
 	@echo "== pytest"
-	+@env -u MAKEFLAGS $(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup --durations 25
+	+@$(if $(findstring n,$(firstword -$(MAKEFLAGS))),echo )env -u MAKEFLAGS $(BIN)/pytest --numprocesses $(WORKERS) --dist loadgroup --durations 25
 
 # What takes over a second here belongs among the slow ones: tests/python/conftest.py.
 test-fast: dev

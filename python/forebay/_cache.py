@@ -7,9 +7,11 @@ from pathlib import Path
 def folder() -> Path:
     """Where it is kept; the folder may be absent, or not be writable.
 
-    It is `forebay` in $XDG_CACHE_HOME, else in ~/.cache (XDG Base Directory Specification 0.8).
+    It is `forebay` in $XDG_CACHE_HOME, if that is an absolute path, else in ~/.cache (XDG Base
+    Directory Specification 0.8).
 
     Raises:
         RuntimeError: this user has no home.
     """
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "forebay"
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (named if named.is_absolute() else Path("~/.cache").expanduser()) / "forebay"

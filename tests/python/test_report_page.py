@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,18 +113,32 @@ def test_other_threads_go_on_while_the_library_is_made() -> None:
     assert ticks > 20
 
 
-@pytest.mark.parametrize("writable", [True, False])
-def test_the_library_is_made_once_for_a_user(
-    writable: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    cache = tmp_path / "cache"
-    if not writable:
-        cache.write_text("no folder")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
-    made = iter(["first", "second"])
-    monkeypatch.setattr(html, "_made", lambda: next(made))
-    assert html.library.__wrapped__() == "first"
-    assert html.library.__wrapped__() == ("first" if writable else "second")
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """What the library is made of, each time; it is kept in tmp_path."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    texts = [base64.b64encode(gzip.compress(text)).decode() for text in (b"first", b"second")]
+    left = iter(texts)
+    monkeypatch.setattr(html, "_made", lambda: next(left))
+    return texts
+
+
+def test_the_library_is_made_once_for_a_user(made: list[str]) -> None:
+    assert html.library.__wrapped__() == html.library.__wrapped__() == made[0]
+
+
+def test_without_a_place_the_library_is_made_anew(made: list[str], tmp_path: Path) -> None:
+    (tmp_path / "forebay").write_text("no folder")
+    assert [html.library.__wrapped__() for _ in made] == made
+
+
+@pytest.mark.parametrize("content", [b"", b"H4sI", b"\xff", b"</script>"])
+def test_a_damaged_library_is_made_anew(made: list[str], tmp_path: Path, content: bytes) -> None:
+    html.library.__wrapped__()
+    [kept] = (tmp_path / "forebay").iterdir()
+    kept.write_bytes(content)
+    assert html.library.__wrapped__() == made[1]
+    assert kept.read_text() == made[1]
 
 
 def drawn(page: Page) -> None:

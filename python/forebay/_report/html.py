@@ -7,11 +7,12 @@ import gzip
 import json
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import resources
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -165,12 +166,16 @@ def library() -> str:
     brought = resources.files("forebay._report").joinpath(LIBRARY)
     if brought.is_file():
         return brought.read_text(encoding="ascii")
+    # Of the same library and of what is asked of it.
     try:
-        kept = _cache.folder() / f"vega-{version('vl-convert-python')}.txt"
-    except RuntimeError:
+        asked = zlib.crc32(_BUNDLE.encode())
+        kept = _cache.folder() / f"vega-{version('vl-convert-python')}-{asked:08x}.txt"
+    except (RuntimeError, PackageNotFoundError):
         return _made()
-    with suppress(OSError, ScenarioError):
+    # A file that is cut off or damaged is made anew; gzip has a checksum of all of it.
+    with suppress(OSError, ScenarioError, ValueError, EOFError, zlib.error):
         if found := _disk.read_if_any(kept):
+            gzip.decompress(base64.b64decode(found, validate=True))
             return found.decode("ascii")
     made = _made()
     with suppress(OSError):

@@ -42,6 +42,7 @@ class Cluster:
         self._bases: dict[Scenario, Scenario] = {}
         self._done: queue.SimpleQueue[Future] = queue.SimpleQueue()
         self._batches: dict[str, tuple[Future, Sequence[Task]]] = {}
+        self._lost: list[Future] = []
         self._error: BaseException | None = None
         self._seconds_a_run: float | None = None
         self._looked = -_LOOK_EVERY_S
@@ -73,21 +74,19 @@ class Cluster:
 
     def collect(self, timeout: float) -> Sequence[tuple[Task, Record]]:
         """Runs that have come back."""
-        import distributed
-
         if self._error is not None:
             raise self._error
-        ended: list[Future] = []
+        ended, self._lost = self._lost, []
         with contextlib.suppress(queue.Empty):
             ended.append(self._done.get(timeout=timeout))
             while True:
                 ended.append(self._done.get_nowait())
         good, those = [], []
         for future in ended:
-            if future.status == "lost":
+            if future.status in ("lost", "pending"):
                 # Its worker has died with what it had found, and another one runs it again.
-                with self._reached():
-                    distributed.wait([future])
+                self._lost.append(future)
+                continue
             _, tasks = self._batches.pop(future.key)
             if future.status == "finished":
                 good.append(future)
