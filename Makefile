@@ -83,6 +83,7 @@ demo: build
 # Linters and Rust's tests often keep one core busy, or none, so two parts run at a time. Each part says
 # its own when it ends; pytest, the longest, speaks at once. It needs what the tests in Rust have built.
 test: build dev
+	@echo "== building tests in Rust (the first time takes minutes)"
 	@$(CARGO) test --workspace --locked --no-run --quiet
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint rust-test python-test
 	@echo "== all tests passed"
