@@ -109,7 +109,7 @@ rust-lint:
 rust-test: export RUST_TEST_THREADS ?= $(shell expr 4 '*' $$(nproc 2>/dev/null || echo 2))
 rust-test:
 	@echo "== cargo test"
-	@$(CARGO) test --workspace --locked
+	@env -u MAKEFLAGS $(CARGO) test --workspace --locked
 
 python-lint: dev
 	@echo "== ruff"

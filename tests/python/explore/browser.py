@@ -26,10 +26,6 @@ PROGRAM = next(
 """The first is Debian's without a window, which takes two thirds of the processor time."""
 FASTEST = "21"
 """The last place of the speed's slider."""
-TEN_PICTURES_A_SECOND = """
-window.requestAnimationFrame = draw => setTimeout(() => draw(performance.now()), 100);
-"""
-"""Of 60 a page draws by default, which takes most of the processor time of such tests."""
 
 
 @dataclass
@@ -68,6 +64,14 @@ def browsing() -> Iterator[Browser]:
         browser.close()
 
 
+def seldom_drawn(page: Page) -> Page:
+    """A page that draws ten pictures a second: 60 take most of the processor time of such tests."""
+    page.add_init_script(
+        "window.requestAnimationFrame = draw => setTimeout(() => draw(performance.now()), 100);"
+    )
+    return page
+
+
 @dataclass
 class Tab:
     """A page, and what a person does on it."""
@@ -76,7 +80,6 @@ class Tab:
     errors: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.page.add_init_script(TEN_PICTURES_A_SECOND)
         self.page.on("console", self._heard)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from explore.browser import Server, Tab, serving
+from explore.browser import Server, Tab, seldom_drawn, serving
 
 SCENARIO = """
 title = "Calls beside uploads"
@@ -70,7 +70,7 @@ def told(folder: Path) -> Iterator[Server]:
 def tab(chromium: Browser, server: Server) -> Iterator[Tab]:
     """The page at the beginning of the scenario, paused, without changes and messages."""
     context = chromium.new_context(viewport={"width": 1360, "height": 900})
-    found = Tab(context.new_page())
+    found = Tab(seldom_drawn(context.new_page()))
     found.open(server.address)
     found.pause()
     found.click("#reset")

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from explore.browser import FASTEST, Server, Tab, serving
+from explore.browser import FASTEST, Server, Tab, seldom_drawn, serving
 from forebay._explore import stories
 
 
 @pytest.fixture
 def teller(chromium: Browser, told: Server) -> Iterator[Tab]:
     context = chromium.new_context(viewport={"width": 1360, "height": 900})
-    found = Tab(context.new_page())
+    found = Tab(seldom_drawn(context.new_page()))
     found.open(told.address)
     yield found
     assert found.errors == []
