@@ -77,9 +77,9 @@ def shown(scenario: Scenario) -> dict[str, Any]:
 
 PACKAGE = (
     "__init__.py", "stats.py", "_advice/*.py", "_cache.py", "_compared/*.py", "_comparison.py",
-    "_disk.py", "_explore/__init__.py", "_explore/compared.py", "_files.py", "_measures.py", "_plugins.py",
-    "_relative.py", "_report/*", "_runs/__init__.py", "_runs/folder.py", "_runs/pool.py",
-    "_runs/result.py", "_runs/service.py", "_runs/task.py", "_scenario.py",
+    "_disk.py", "_explore/__init__.py", "_explore/compared.py", "_files.py", "_measures.py",
+    "_plugins.py", "_relative.py", "_report/*", "_runs/__init__.py", "_runs/folder.py",
+    "_runs/pool.py", "_runs/result.py", "_runs/service.py", "_runs/task.py", "_scenario.py",
 )  # fmt: skip
 """What of the package judges a comparison and writes its report, and what that imports."""
 
