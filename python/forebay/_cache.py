@@ -1,11 +1,11 @@
-"""What is made once for a user and kept. Without the engine: kernels are built before it."""
+"""The user's cache folder. This needs no engine, because kernels may be built before it."""
 
 import os
 from pathlib import Path
 
 
 def folder() -> Path:
-    """Where it is kept; the folder may be absent, or not be writable.
+    """The cache folder; it may be absent, or not be writable.
 
     It is `forebay` in $XDG_CACHE_HOME, if that is an absolute path, else in ~/.cache (XDG Base
     Directory Specification 0.8).
