@@ -174,7 +174,7 @@ def test_what_a_page_says_works(page: str, tree: Path) -> None:
 
 COMMANDS: dict[str, Any] = {name: app.get_command(click.Context(app), name) for name in ORDER}
 SHORT = {
-    "attack": ["--minutes", "0.005", "--no-confirm", "--set", "duration=6s"],
+    "attack": ["--minutes", "0.005", "--no-confirm", "--set", "duration=3s", "--set", "warmup=1s"],
     "compare": ["-r", "1", "--set", "duration=12s"],
     "run": ["--set", "duration=12s"],
     "sweep": ["--set", "scenario.duration=6s", "--set", "until.at_most=5"],

@@ -74,7 +74,7 @@ FAULTS = [
     ("|| end->next - end->oldest == MOST", "&& now > 1", "does not wait for time to pass"),
     ("end->sends ? end->waits_since + PATIENCE : FOREBAY_IDLE", "0", "does not wait for time"),
     ("if (length < sizeof number) return;", "exit(0);", "its handle ended the process"),
-    ("if (length < sizeof number) return;", "for (;;) { }", "its handle does not return"),
+    ("if (length < sizeof number) return;", "for (;;) sleep(1);", "its handle does not return"),
     (".on_timeout = on_timeout,", "", 'endpoint "window" has no function `on_timeout`'),
     (".handle = handle,", "", 'endpoint "window" has no function `handle`'),
     (".summary =", ".data =", "an endpoint without name, summary or source"),
@@ -92,7 +92,6 @@ FAULTS = [
     (".headers = 28,", ".headers = 65535,", "its headers have 65535 bytes"),
 ]
 HELPERS = r"""
-#include <unistd.h>
 static const char *says(const void *state) { (void)state; return "nothing works"; }
 static const char *says_otherwise(const void *state) { (void)state; return "l\xe4uft nicht"; }
 static const char *quits(const void *state) { (void)state; exit(0); return NULL; }
@@ -108,6 +107,7 @@ def test_an_endpoint_in_c_that_does_what_it_may_not_is_named(
     text = WINDOW.read_text("utf-8")
     assert text.count(whole) == 1, whole
     text = text.replace("static const ForebayEndpoint", HELPERS, 1)
+    text = f"#include <unistd.h>\n{text}"  # for sleep
     source = tmp_path / "broken.c"
     source.write_text(text.replace(whole, broken), "utf-8")
     quiet = ["-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-const-variable"]

@@ -297,21 +297,19 @@ def cubic_window_random(
     origin = np.cbrt((w_max - reno) / CUBIC_C)
     total, counted = 0.0, 0
     for step in range(rounds):
-        window = np.maximum(CUBIC_C * (epoch - origin) ** 3 + w_max, reno)
+        since = epoch - origin
+        window = np.maximum(CUBIC_C * since * since * since + w_max, reno)
         if step >= rounds // 5:
             total += float(window.sum())
             counted += flows
-        lost = rng.random(flows) < -np.expm1(-loss * window)
+        reno += np.where(reno >= before, 1.0, alpha)
+        epoch += round_trip
+        lost = np.flatnonzero(rng.random(flows) < -np.expm1(-loss * window))
+        at = window[lost]
         # Fast convergence compares with the W_max of the epoch that ends.
-        w_max = np.where(
-            lost, np.where(window < w_max, window * (1 + CUBIC_BETA) / 2, window), w_max
-        )
-        before = np.where(lost, window, before)
-        reduced = CUBIC_BETA * window
-        grown = reno + np.where(reno >= before, 1.0, alpha)
-        reno = np.where(lost, reduced, grown)
-        origin = np.where(lost, np.cbrt(np.maximum(w_max - reduced, 0.0) / CUBIC_C), origin)
-        epoch = np.where(lost, 0.0, epoch + round_trip)
+        w_max[lost] = np.where(at < w_max[lost], at * (1 + CUBIC_BETA) / 2, at)
+        before[lost], reno[lost], epoch[lost] = at, CUBIC_BETA * at, 0.0
+        origin[lost] = np.cbrt(np.maximum(w_max[lost] - reno[lost], 0.0) / CUBIC_C)
     return total / counted
 
 

@@ -52,10 +52,10 @@ def test_packets_move_and_a_standing_picture_stands(tab: Tab) -> None:
     assert drawn(tab) == standing
     tab.speed("-10")
     tab.click("#play")
-    tab.page.wait_for_timeout(400)
+    changes = "was => document.querySelector('.lane canvas').toDataURL() !== was"
+    tab.wait(changes, standing)
     moving = drawn(tab)
-    tab.page.wait_for_timeout(50)
-    assert len({standing, moving, drawn(tab)}) == 3
+    tab.wait(changes, moving)
     assert drawn(tab, 0) != drawn(tab, 1)
 
 

@@ -130,13 +130,13 @@ fn a_sparse_flow_passes_an_overload() {
         (Way::Packet, r#"kind = "dualpi2", dscp = ["EF"], target = "1ms""#),
         (Way::Tun, &tree.replace('\n', "")),
     ] {
-        // While the machine does not run the gate, buffers of the kernel fill: such a try says nothing.
+        // A machine that does not run the gate can make a queue lose packets: such a try says nothing.
         let passes = (0..5).any(|_| sparse_flow_passes(way, queue));
         assert!(passes, "{queue}: the machine was too busy five times");
     }
 }
 
-/// Whether the gate was always on time while a sparse flow passed an overload without loss.
+/// Whether a sparse flow passed an overload without loss. If the gate was always on time, it must.
 fn sparse_flow_passes(way: Way, queue: &str) -> bool {
     let net = Net::new(way);
     let config = format!(
@@ -158,12 +158,13 @@ fn sparse_flow_passes(way: Way, queue: &str) -> bool {
     let [(numbers, status), (others, _)] = listeners.map(|listener| listener.settled(&gate));
     conserved(&status);
     gate.stop();
-    if status["forward"]["stalls"] != 0 {
-        return false;
-    }
-    assert_eq!(numbers, (0..80).collect::<Vec<_>>(), "{queue}: {status}");
     assert!(others.len() < 1900, "{queue}: {} of the flood arrived", others.len());
-    true
+    if status["forward"]["stalls"] == 0 {
+        assert_eq!(numbers, (0..80).collect::<Vec<_>>(), "{queue}: {status}");
+    }
+    // During a pause of the gate the kernel's buffers may lose packets that the queue never sees.
+    let ours = &status["forward"]["classes"]["1"];
+    ours["dropped"] == 0 && numbers.len() > 40 && ours["offered"]["packets"] == numbers.len()
 }
 
 /// A mark leaves the header's checksum right: the kernel would not hand on the packet otherwise.
