@@ -85,7 +85,7 @@ demo: build
 test: build dev
 	@echo "== building tests in Rust (the first time takes minutes)"
 	@$(CARGO) test --workspace --locked --no-run --quiet
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint rust-test python-test
+	@$(MAKE) --no-print-directory --old-file=build --jobs=2 --output-sync=target lint rust-test python-test
 	@echo "== all tests passed"
 
 lint: rust-lint python-lint js-lint workflow-lint
