@@ -82,6 +82,7 @@ demo: build
 
 # Linters and Rust's tests often keep one core busy, or none, so two parts run at a time. Each part says
 # its own when it ends; pytest, the longest, speaks at once. It needs what the tests in Rust have built.
+# The engine is built once, at the beginning.
 test: build dev
 	@echo "== building tests in Rust (the first time takes minutes)"
 	@$(CARGO) test --workspace --locked --no-run --quiet

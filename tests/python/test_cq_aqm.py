@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from forebay import Scenario, run
-from forebay._validate import all_checks, run_checks
+from forebay._validate import all_checks
 
 CHECKS = {check.name: check for check in all_checks()}
 
@@ -28,13 +27,9 @@ def test_what_the_paper_verified_holds_with_the_discipline_in_place(name: str) -
     check = CHECKS[name]
     [link] = check.scenario["link"]
     changed = dict(check.scenario) | {"link": [link | {"queue": without_thresholds(link["queue"])}]}
-    short = {"duration": "60s", "seed": 3}
-    plain = run(Scenario.of(dict(check.scenario) | short))
-    ours = run(Scenario.of(changed | short))
+    plain = run(Scenario.of(dict(check.scenario) | {"seed": 3}))
+    ours = run(Scenario.of(changed | {"seed": 3}))
     assert ours.fingerprint == plain.fingerprint
-    if name == "mm1k-0.9":
-        found = run_checks([replace(check, scenario=changed, replications=6)])
-        assert not found.failures
 
 
 def test_the_codepoint_says_queue_and_precedence() -> None:

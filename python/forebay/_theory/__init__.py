@@ -302,6 +302,7 @@ def cubic_window_random(
         if step >= rounds // 5:
             total += float(window.sum())
             counted += flows
+        # All grow; those that lose are set back below.
         reno += np.where(reno >= before, 1.0, alpha)
         epoch += round_trip
         lost = np.flatnonzero(rng.random(flows) < -np.expm1(-loss * window))

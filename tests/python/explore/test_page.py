@@ -52,10 +52,9 @@ def test_packets_move_and_a_standing_picture_stands(tab: Tab) -> None:
     assert drawn(tab) == standing
     tab.speed("-10")
     tab.click("#play")
-    changes = "was => document.querySelector('.lane canvas').toDataURL() !== was"
-    tab.wait(changes, standing)
-    moving = drawn(tab)
-    tab.wait(changes, moving)
+    another = "known => !known.includes(document.querySelector('.lane canvas').toDataURL())"
+    tab.wait(another, [standing], 10)
+    tab.wait(another, [standing, drawn(tab)], 10)
     assert drawn(tab, 0) != drawn(tab, 1)
 
 

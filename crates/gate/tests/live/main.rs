@@ -130,14 +130,16 @@ fn a_sparse_flow_passes_an_overload() {
         (Way::Packet, r#"kind = "dualpi2", dscp = ["EF"], target = "1ms""#),
         (Way::Tun, &tree.replace('\n', "")),
     ] {
-        // A machine that does not run the gate can make a queue lose packets: such a try says nothing.
-        let passes = (0..5).any(|_| sparse_flow_passes(way, queue));
+        // On a machine that pauses the gate, buffers of the kernel fill. Such a try says less, and counts
+        // only if there was no other.
+        let passes = (1..=5).any(|attempt| sparse_flow_passes(way, queue, attempt == 5));
         assert!(passes, "{queue}: the machine was too busy five times");
     }
 }
 
-/// Whether a sparse flow passed an overload without loss. If the gate was always on time, it must.
-fn sparse_flow_passes(way: Way, queue: &str) -> bool {
+/// Whether a sparse flow passed an overload without loss. If the gate was always on time, it must pass.
+/// If it was not, this is false, or with `late` whether the queue lost none of what it got.
+fn sparse_flow_passes(way: Way, queue: &str, late: bool) -> bool {
     let net = Net::new(way);
     let config = format!(
         r#"
@@ -158,13 +160,14 @@ fn sparse_flow_passes(way: Way, queue: &str) -> bool {
     let [(numbers, status), (others, _)] = listeners.map(|listener| listener.settled(&gate));
     conserved(&status);
     gate.stop();
-    assert!(others.len() < 1900, "{queue}: {} of the flood arrived", others.len());
+    assert!(numbers.is_sorted_by(|a, b| a < b), "{queue}: order");
     if status["forward"]["stalls"] == 0 {
         assert_eq!(numbers, (0..80).collect::<Vec<_>>(), "{queue}: {status}");
+        assert!(others.len() < 1900, "{queue}: {} of the flood arrived", others.len());
+        return true;
     }
-    // During a pause of the gate the kernel's buffers may lose packets that the queue never sees.
     let ours = &status["forward"]["classes"]["1"];
-    ours["dropped"] == 0 && numbers.len() > 40 && ours["offered"]["packets"] == numbers.len()
+    late && ours["dropped"] == 0 && numbers.len() > 40 && ours["offered"]["packets"] == numbers.len()
 }
 
 /// A mark leaves the header's checksum right: the kernel would not hand on the packet otherwise.

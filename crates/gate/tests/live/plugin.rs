@@ -68,10 +68,11 @@ fn a_plugin_shapes_and_one_at_fault_is_replaced() {
         send(&sender, 400, 972, 2_000.0);
         let (numbers, status) = listener.settled(&gate);
         conserved(&status);
-        // What arrives does so in order; the place of the one that loses has a FIFO. On a busy machine
-        // few arrive, but more than wait at a time.
-        assert!(numbers.is_sorted_by(|a, b| a < b) && numbers.len() > 20, "{status}");
-        assert!(status["forward"]["sent"]["packets"].as_u64() > Some(20), "{status}");
+        // What arrives does so in order; the place of the one that loses has a FIFO. Capacity is lost
+        // while the gate does not run.
+        let least = if status["forward"]["stalls"] == 0 { 100 } else { 20 };
+        assert!(numbers.is_sorted_by(|a, b| a < b) && numbers.len() > least, "{status}");
+        assert!(status["forward"]["sent"]["packets"].as_u64() > Some(least as u64), "{status}");
         // A gate that runs loads no other.
         net.configure(&config(if library == &good { &loses } else { &good }));
         let refused = forebay_gate::control::ask(gate.socket(), "reload").unwrap_err().to_string();
