@@ -167,7 +167,9 @@ fn sparse_flow_passes(way: Way, queue: &str, late: bool) -> bool {
         return true;
     }
     let ours = &status["forward"]["classes"]["1"];
-    late && ours["dropped"] == 0 && numbers.len() > 40 && ours["offered"]["packets"] == numbers.len()
+    late && ours["dropped"] == 0
+        && numbers.len() > 40
+        && ours["offered"]["packets"] == numbers.len()
 }
 
 /// A mark leaves the header's checksum right: the kernel would not hand on the packet otherwise.
