@@ -52,10 +52,10 @@ fn a_plugin_shapes_and_one_at_fault_is_replaced() {
         folder,
         "libwaits",
         before,
-        whole,
-        // Any packet may be dropped before it comes here.
-        "static int late; if (packet.id >= 300 && !late++) { usleep(1000000); }
-         blue->bytes += packet.len;",
+        // Here every packet passes, also one that will be dropped.
+        "ForebayPacket packet = *arriving;",
+        "ForebayPacket packet = *arriving;
+         static int late; if (packet.id >= 200 && !late++) { usleep(1000000); }",
     );
     for (library, expected) in [
         (&good, "blue at 8.000 Mbit/s"),
