@@ -70,7 +70,9 @@ class Threads(Generic[Outcome]):
         self._work = work
         self._executor = ThreadPoolExecutor(jobs, thread_name_prefix="forebay")
         self._done: queue.SimpleQueue[Future[list[tuple[Task, Outcome]]]] = queue.SimpleQueue()
-        self._cancels: dict[Future[list[tuple[Task, Outcome]]], Cancel] = {}
+        # One for all runs: Ctrl-C within `submit` leaves none that cannot be stopped.
+        self._cancel = Cancel()
+        self._batches = 0
         self._error: BaseException | None = None
         # A few wait, so that no thread ever does.
         self._most = jobs + max(2, jobs)
@@ -79,13 +81,12 @@ class Threads(Generic[Outcome]):
 
     def room(self, left: int) -> int:  # noqa: ARG002 - of use to others
         """One task, as long as some threads could do with it."""
-        return int(len(self._cancels) < self._most)
+        return int(self._batches < self._most)
 
     def submit(self, tasks: Sequence[Task]) -> None:
         """Run a batch in the first thread that is free."""
-        cancel = Cancel()
-        future = self._executor.submit(self._run, tasks, cancel)
-        self._cancels[future] = cancel
+        self._batches += 1
+        future = self._executor.submit(self._run, tasks)
         future.add_done_callback(self._done.put)
 
     def collect(self, timeout: float) -> Sequence[tuple[Task, Outcome]]:
@@ -96,7 +97,7 @@ class Threads(Generic[Outcome]):
         try:
             future = self._done.get(timeout=timeout)
             while True:
-                del self._cancels[future]
+                self._batches -= 1
                 if (error := future.exception()) is not None:
                     self._error = error
                 else:
@@ -112,11 +113,10 @@ class Threads(Generic[Outcome]):
 
     def close(self) -> None:
         """Stop every run and wait for the threads' ends, a few milliseconds."""
-        for cancel in self._cancels.values():
-            cancel.set()
+        self._cancel.set()
         self._executor.shutdown(wait=True, cancel_futures=True)
 
-    def _run(self, tasks: Sequence[Task], cancel: Cancel) -> list[tuple[Task, Outcome]]:
+    def _run(self, tasks: Sequence[Task]) -> list[tuple[Task, Outcome]]:
         me = threading.get_ident()
 
         def tell(share: float) -> None:
@@ -124,7 +124,7 @@ class Threads(Generic[Outcome]):
                 self._shares[me] = share
 
         try:
-            return [(task, self._work(task, cancel, tell)) for task in tasks]
+            return [(task, self._work(task, self._cancel, tell)) for task in tasks]
         finally:
             with self._lock:
                 self._shares.pop(me, None)
