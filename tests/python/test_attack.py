@@ -172,6 +172,7 @@ def test_a_search_is_the_same_again_and_takes_its_runs_from_the_folder(
     assert 100 < lines <= 160
 
 
+@pytest.mark.long
 def test_breeding_finds_more_than_chance_with_equal_runs(scenario: Path, tmp_path: Path) -> None:
     target = Target(load(scenario), None)
     space = Space(bounds.Bounds(), len(target.traffic), target.duration_s)

@@ -31,7 +31,10 @@ NS3_LIBRARIES = [
 
 HAS_NS3 = Path("/usr/include/ns3").is_dir()
 needs_ns3 = pytest.mark.skipif(not HAS_NS3, reason="needs ns-3: apt-get install libns3-dev g++")
-pytestmark = pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("cargo") is None, reason="needs Rust"),
+    pytest.mark.xdist_group("embedding"),  # compiles the module and a program once
+]
 
 
 @pytest.fixture(scope="module")
@@ -117,17 +120,28 @@ int main(int count, char** words) {
 
 
 @pytest.fixture(scope="module")
-def standing(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def module(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Forebay's module for ns-3, compiled, and the library that it needs."""
+    return compiled_module(tmp_path_factory.mktemp("module"))
+
+
+def compiled_module(folder: Path) -> list[Path]:
+    """Forebay's module for ns-3, compiled into a folder, and the library that it needs."""
+    compiled(*NS3, "-c", CONTRIB / "forebay-queue-disc.cc", "-o", folder / "module.o")
+    return [folder / "module.o", static_library()]
+
+
+@pytest.fixture(scope="module")
+def standing(module: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program in ns-3 with a standing queue."""
-    return standing_queue(library, tmp_path_factory.mktemp("ns3"))
+    return standing_queue(module, tmp_path_factory.mktemp("ns3"))
 
 
-def standing_queue(library: Path, folder: Path) -> Path:
+def standing_queue(module: list[Path], folder: Path) -> Path:
     """A program in ns-3 with a standing queue: its kind, parameters, packets, and a plug-in."""
     (folder / "standing.cc").write_text(STANDING)
     program = folder / "standing"
-    source = [folder / "standing.cc", CONTRIB / "forebay-queue-disc.cc", library]
-    compiled(*NS3, *source, "-o", program, *NS3_LIBRARIES)
+    compiled(*NS3, folder / "standing.cc", *module, "-o", program, *NS3_LIBRARIES)
     return program
 
 
@@ -166,12 +180,11 @@ def test_the_program_in_the_page_for_users_of_ns3_runs(tmp_path: Path) -> None:
 
 
 @needs_ns3
-def test_the_example_of_the_module_runs(library: Path, tmp_path: Path) -> None:
+def test_the_example_of_the_module_runs(module: list[Path], tmp_path: Path) -> None:
     (tmp_path / "ns3").mkdir()
     (tmp_path / "ns3" / "forebay-queue-disc.h").symlink_to(CONTRIB / "forebay-queue-disc.h")
     example = CONTRIB.parent / "examples" / "forebay-example.cc"
-    source = [example, CONTRIB / "forebay-queue-disc.cc", library]
-    compiled(*NS3, "-I", tmp_path, *source, "-o", tmp_path / "example", *NS3_LIBRARIES)
+    compiled(*NS3, "-I", tmp_path, example, *module, "-o", tmp_path / "example", *NS3_LIBRARIES)
     hosted = said(tmp_path / "example", "--seconds=4", "--kind=fq-codel")
     assert "Target exceeded drop" in hosted and re.search(r"call: 1\d\d packets", hosted), hosted
     own = said(tmp_path / "example", "--seconds=4", "--native=ns3::FqCoDelQueueDisc")

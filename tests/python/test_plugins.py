@@ -22,7 +22,7 @@ from forebay._advice import gate as gates
 from forebay._suite import catalogue, run
 from kept_sources import kept
 from small_study import study
-from test_embedding import HAS_NS3, said, standing_queue, static_library
+from test_embedding import HAS_NS3, compiled_module, said, standing_queue
 from test_lab import gate as gate  # a fixture
 
 ROOT = Path(__file__).parents[2]
@@ -356,9 +356,8 @@ def test_a_new_discipline_builds_tests_and_runs_with_packed_crates_alone(
     assert compared.returncode == 0 and "my-aqm" in compared.stdout, compared.stderr
     # ns-3 hosts it, where it is installed.
     if HAS_NS3:
-        hosted = said(
-            standing_queue(static_library(), tmp_path), "my-aqm", "{}", "36", str(library)
-        )
+        standing = standing_queue(compiled_module(tmp_path), tmp_path)
+        hosted = said(standing, "my-aqm", "{}", "36", str(library))
         assert re.search(r"Packets/Bytes dequeued: [1-9]\d{3} /", hosted), hosted
     # The gate shapes real packets with it; where it cannot run, this part is skipped.
     gate = request.getfixturevalue("gate")

@@ -44,7 +44,10 @@ def killed(plan: Path, folder: Path, luck: random.Random) -> bool:
     return process.wait() != 0
 
 
-@pytest.mark.parametrize("fields", [FIXED, UNTIL], ids=["fixed", "until"])
+@pytest.mark.parametrize(
+    "fields",
+    [pytest.param(FIXED, id="fixed", marks=pytest.mark.long), pytest.param(UNTIL, id="until")],
+)
 def test_a_sweep_killed_at_random_moments_ends_with_the_same_data(
     tmp_path: Path, fields: dict[str, Any]
 ) -> None:
