@@ -335,7 +335,7 @@ format: dev $(if $(NPM),$(JS)/.package-lock.json)
 	$(BIN)/ruff format
 	$(if $(NPM),$(JS)/.bin/biome check --write)
 
-SUITES = rfc7928 rfc9743 l4s bbr
+SUITES = rfc7928 rfc9743 l4s bbr attack
 suites: build
 	@for suite in $(SUITES); do $(BIN)/forebay suite $$suite || exit; done
 	@$(BIN)/python tools/results_pages.py keep $(foreach suite,$(SUITES),$(suite)=out/$(suite))
