@@ -12,15 +12,17 @@ from click.testing import CliRunner
 from hypothesis import strategies as st
 
 from fit_files import (
+    ARRIVED,
     FLENT,
     HOME,
     IPERF,
     IRTT,
     PING,
-    SECONDS,
+    SENT,
     bench,
     captured,
     check,
+    iperf,
     loaded,
     put,
 )
@@ -29,21 +31,22 @@ from forebay._cli import app
 from forebay.fit.buffer import held_of, often, surely
 from forebay.fit.candidates import KINDS
 from forebay.fit.direct import read_off
-from forebay.fit.fitting import _cross
+from forebay.fit.fitting import _cross, _estimates
+from forebay.fit.found import Discipline
+from forebay.fit.measurement import Flow
 from forebay.fit.naming import named
 from forebay.fit.readers.packets import _unwrapped
-from forebay.fit.trial import recorded
+from forebay.fit.trial import Load, Route, document, recorded
 from fuzzing import fuzz, mutated
 
 RUN = CliRunner().invoke
 
 
-def reported(folder: Path, whole: dict[str, Any]) -> list[Path]:
-    """The files of ping and iperf3."""
-    of = bench().link("train", 2)
-    object.__setattr__(of, "seconds", SECONDS - 3)
-    ping, iperf = bench().reports(recorded(whole), of)
-    # Of this the load begins after 3 s, of the bench after 5 s.
+def reported(folder: Path, queue: dict[str, Any]) -> list[Path]:
+    """The files of ping and iperf3: 5 s of pings, then 15 s of four transfers, 5 Mbit/s, 30 ms."""
+    flows = tuple(Flow(5.0 + at / 200, 20.0) for at in range(4))
+    whole = document(Route(5e6, 0.03, queue), Load(flows, 20.2, 0.05), seed=5)
+    ping, iperf = bench().reports(recorded(whole), replace(bench().link("train", 2), seconds=15.0))
     files = [folder / "ping.txt", folder / "iperf3.json"]
     files[0].write_text(ping)
     files[1].write_text(json.dumps(iperf))
@@ -119,11 +122,55 @@ def test_the_other_end_tells_the_rate_too(tmp_path: Path) -> None:
 
 
 def test_reports_tell_less_and_say_so(tmp_path: Path) -> None:
-    files = reported(tmp_path, loaded({"kind": "fifo", "limit": "60p"}))
+    files = reported(tmp_path, {"kind": "fifo", "limit": "60p"})
     seen = fit.read(files)
     assert (seen.vantage, seen.exact_losses, len(seen.flows)) == ("summary", False, 4)
     direct = read_off(seen)
     assert direct.rtt is not None and direct.rtt.value == pytest.approx(0.03, abs=0.001)
+    found = fit.fit(files, tmp_path / "out")
+    assert found.scenario is not None and direct.rate is not None
+    # The scenario has the estimate that is said, to 0.1 kbit/s.
+    said = float(found.estimates["rate"].why.split("the rate is about ")[1].split(" Mbit/s")[0])
+    kept = found.scenario.document["link"][0]["rate"]
+    assert float(kept.removesuffix("kbit")) == pytest.approx(1000 * said, abs=0.6)
+    assert "a capture tells" in found.estimates["buffer"].why
+
+
+def rate_of(folder: Path, *report: Any) -> fit.Estimate:
+    """The rate of ping's output, 30 ms without and 180 ms under load, beside iperf3's report."""
+    lines = [
+        f"[{1_599_999_995.03 + at / 20:.3f}] 64 bytes from 192.0.2.1: icmp_seq={at} ttl=56 "
+        f"time={30 if at < 100 else 180} ms"
+        for at in range(600)
+    ]
+    files = [put(folder / "ping.txt", "\n".join(lines).encode())]
+    files.append(put(folder / "iperf3.json", iperf(*report)))
+    seen = fit.read(files)
+    return _estimates(seen, read_off(seen), Discipline(None, {}, 0.0), 0.15)["rate"]
+
+
+def test_a_sender_that_fills_its_socket_does_not_change_the_link(tmp_path: Path) -> None:
+    rate = rate_of(tmp_path, SENT, ARRIVED)
+    # 15 128 704 B of payload in 25.18 s are 4.979 Mbit/s on the link, which has 5.000.
+    assert rate.value is None and rate.low == pytest.approx(4.979e6, rel=1e-4)
+    assert "if that was nothing, the rate is about 4.99" in rate.why
+    assert "a capture tells" in rate.why and "four transfers" not in rate.why
+
+
+def test_intervals_that_differ_say_nothing_of_the_link(tmp_path: Path) -> None:
+    wild = [10.0, *(1.0 if at % 8 < 4 else 9.0 for at in range(24))]
+    rate = rate_of(tmp_path, wild, {"bytes": 15_000_000, "seconds": 25.2})
+    assert rate.low == pytest.approx(4.933e6, rel=1e-3)
+    assert "to tell whether the rate changed; a capture tells" in rate.why
+    single = rate_of(tmp_path, wild, {"bytes": 15_000_000, "seconds": 25.2}, 1)
+    assert "four transfers for 25 s" in single.why
+
+
+def test_a_report_says_its_estimate_not_its_low_end(tmp_path: Path) -> None:
+    # Intervals have 4.85 * 1500 / 1448 Mbit/s; the whole, 15 MB * 8 * 1500 / 1448 / 25.2 s.
+    steady = [10.0, *(4.8 + at % 2 / 10 for at in range(24))]
+    rate = rate_of(tmp_path, steady, {"bytes": 15_000_000, "seconds": 25.2})
+    assert rate.low == pytest.approx(4.933e6, rel=1e-3) and "is about 5.02" in rate.why
 
 
 def test_others_traffic_is_not_taken_for_a_slower_link(tmp_path: Path) -> None:

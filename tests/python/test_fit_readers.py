@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fit_files import FLENT, IPERF, PING, captured, check, loaded, put
+from fit_files import ARRIVED, FLENT, IPERF, PING, SENT, captured, check, iperf, loaded, put
 from forebay import ScenarioError, fit
 from forebay.fit.direct import read_off
 from fuzzing import fuzz, mutated
@@ -182,6 +182,22 @@ def test_both_directions_at_once(tmp_path: Path) -> None:
         back = each["streams"][0] | {"socket": 6, "sender": False}
         each["streams"] = [each["streams"][0] | {"sender": True}, back]
     assert fit.read([put(tmp_path / "bidir.json", both)]).two_way
+
+
+@pytest.mark.parametrize("share", [1.0, 0.3])
+def test_what_arrived_is_divided_by_the_receivers_time(tmp_path: Path, share: float) -> None:
+    # With 0.3, large sockets took most of what was sent.
+    arrived = ARRIVED | {"bytes": round(share * 15_128_704)}
+    seen = fit.read([put(tmp_path / "iperf3.json", iperf(SENT, arrived))])
+    # 1448 of 1500 bytes are payload.
+    least = share * 15_128_704 * 8 * 1500 / 1448 / 25.181281
+    assert least < 5e6 and read_off(seen).most == pytest.approx(least, rel=1e-6)
+
+
+def test_a_report_without_the_receivers_time(tmp_path: Path) -> None:
+    arrived = {"bytes": 15_000_000}
+    seen = fit.read([put(tmp_path / "iperf3.json", iperf(SENT, arrived))])
+    assert read_off(seen).most == pytest.approx(15e6 * 8 * 1500 / 1448 / 25, rel=1e-6)
 
 
 def test_a_stream_of_events(tmp_path: Path) -> None:

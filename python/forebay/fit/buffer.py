@@ -16,6 +16,7 @@ from forebay.fit.candidates import HELD_S, NAMES, SHARED, Candidate, Judged
 from forebay.fit.direct import Direct, overflow_of, waits_of
 from forebay.fit.found import Discipline, Estimate
 from forebay.fit.measurement import Measurement, Numbers
+from forebay.fit.naming import CAPTURE
 
 _SURE = 0.97
 """Share of what was counted that was surely there: a rate may be off by some per cent."""
@@ -148,7 +149,8 @@ def buffer_of(seen: Measurement, direct: Direct, named: Named, queue: Queue) -> 
         # Whichever it is, it is full whenever it loses.
         kind = "fifo"
     if kind is None:
-        why = f"it depends on the discipline, which cannot be told; {_FILL}"
+        remedy = CAPTURE if seen.vantage == "summary" else _FILL
+        why = f"it depends on the discipline, which cannot be told; {remedy}"
         return Estimate("buffer", "B", None, low=least, why=why)
     if kind == "fifo":
         if not len(direct.overflow.waits):

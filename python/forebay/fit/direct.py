@@ -9,6 +9,7 @@ packet waits is the rest.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -31,6 +32,8 @@ _FULL = 0.8
 _SLOTS, _BUSY = 20, 0.95
 """Parts of the load in which others' traffic is looked for, and the share of one in which packets
 must wait."""
+HARDLY = 0.1
+"""Share of the load's time in which packets must wait, or it did not fill the link."""
 _STEADY = 0.03
 """Spread of the rates of long stretches, 10th to 90th percentile over median, without others."""
 
@@ -99,16 +102,18 @@ def read_off(measured: Measurement) -> Direct:
     capacity = stretches.capacity()
     rate, most, steady, why = capacity.rate, capacity.most, capacity.steady, capacity.why
     if rate is None and most > 0 and measured.vantage == "summary":
-        rate, why = _plateau(measured)
+        rate, why = _plateau(measured, most)
         steady = True
     assumed = rate.value if rate is not None else most
-    rtt = _least(measured, assumed if assumed > 0 else np.inf, known=rate is not None)
+    # A report leaves open what others sent.
+    known = rate is not None and measured.vantage != "summary"
+    rtt = _least(measured, assumed if assumed > 0 else np.inf, known)
     nothing = Overflow(np.empty(0), np.empty(0))
     if rtt is None or assumed <= 0:
         return Direct(rtt, rate, most, steady, None, nothing, 0.0, why)
     waits = waits_of(measured, rtt.value, assumed)
     busy = _busy(measured, waits, assumed)
-    if rate is not None and busy < 0.1:
+    if rate is not None and busy < HARDLY:
         why = "packets hardly ever waited, so the load did not fill the link"
         rate, rtt = None, _least(measured, assumed, known=False) or rtt
     course: Course = ()
@@ -307,16 +312,22 @@ class _Stretches:
         return float(arrived.size.sum() * 8 / (end - begin)) if end > begin else 0.0
 
 
-def _plateau(measured: Measurement) -> tuple[Between | None, str]:
-    """The rate of a tool's report: what went over the link from the load's first fifth on."""
+def _plateau(measured: Measurement, most: float) -> tuple[Between | None, str]:
+    """The rate of a tool's report: what went over the link from the load's first fifth on.
+
+    Args:
+        measured: what was measured.
+        most: the rate of all of the load, in bit/s. What has arrived bounds the link's rate;
+            intervals, in which a sender fills its socket, do not.
+    """
     arrived = measured.arrivals
     begin, end = measured.load
-    begin += 0.2 * (end - begin)
-    inside = (arrived.at > begin + arrived.span) & (arrived.at <= end)
-    if np.count_nonzero(inside) < 5:
-        return None, "the report has too few intervals"
-    slot = np.floor((arrived.at[inside] - begin) / max(arrived.span, 1e-3)).astype(int)
-    bins = np.bincount(slot, weights=arrived.size[inside])[1:-1] * 8 / arrived.span
+    span = max(arrived.span, 1e-3)
+    # A timer is some milliseconds early or late, so that the nearest interval is meant.
+    slot = np.rint((arrived.at - begin) / span).astype(int)
+    count = round((end - begin) / span)
+    sums = np.bincount(slot.clip(0), weights=arrived.size)
+    bins = sums[math.ceil(0.2 * count) + 1 : count] * 8 / span
     if len(bins) < 4:
         return None, "the report has too few intervals"
     parts = np.array_split(bins, min(10, len(bins)))
@@ -324,9 +335,10 @@ def _plateau(measured: Measurement) -> tuple[Between | None, str]:
     mean = float(bins.mean())
     error = 2.3 * float(np.std(means, ddof=1)) / np.sqrt(len(means))
     if error > 0.1 * mean:
-        return None, "the rate changed too much during the load"
+        return None, "the report's intervals differ too much to tell whether the rate changed"
     error = max(error, 0.01 * mean)
-    return Between(mean, mean - error, mean + error), ""
+    least = most if measured.received else mean - error
+    return Between(max(mean, least), least, max(mean + error, least)), ""
 
 
 def _busy(measured: Measurement, waits: Numbers, rate: float) -> float:

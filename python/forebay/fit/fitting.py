@@ -26,13 +26,13 @@ from forebay.fit.candidates import (
     marking,
 )
 from forebay.fit.course import mean_of
-from forebay.fit.direct import Between, Direct, read_off, waits_of
+from forebay.fit.direct import HARDLY, Between, Direct, read_off, waits_of
 from forebay.fit.features import features, ranks
 from forebay.fit.found import Discipline, Estimate, Fitted
 from forebay.fit.measurement import Measurement, Numbers, part_of
-from forebay.fit.naming import LITTLE, named
+from forebay.fit.naming import CAPTURE, LITTLE, LOAD, loaded, named
 from forebay.fit.readers import read
-from forebay.fit.show import check_unedited, write
+from forebay.fit.show import check_unedited, quantity, write
 from forebay.fit.trial import UPLINK, How, Load, Route, document, measured
 
 _FEW = 12
@@ -321,12 +321,12 @@ def _estimates(
             course=direct.course,
         )
     elif direct.rate is None:
-        why = f"{direct.why}; load the link with four transfers (forebay fit --measure)"
+        why = f"{direct.why}{_remedy(seen, direct)}"
         found["rate"] = Estimate("rate", "bit/s", None, low=direct.most, why=why)
     elif seen.vantage == "summary":
         why = (
-            "a report does not tell what others sent meanwhile; if that was nothing, this is the "
-            "rate; a capture tells (forebay fit --measure)"
+            "a report does not tell what others sent meanwhile; if that was nothing, the rate is "
+            f"about {quantity(direct.rate.value, 'bit/s')}; {CAPTURE}"
         )
         found["rate"] = Estimate("rate", "bit/s", None, low=direct.rate.low, why=why)
     elif len(seen.flows) == 1 and discipline.kind not in SHARED:
@@ -353,6 +353,14 @@ def _estimates(
     else:
         found["cross"] = Estimate("cross", "bit/s", cross.value, cross.low, cross.high)
     return found
+
+
+def _remedy(seen: Measurement, direct: Direct) -> str:
+    """What would tell the rate, of what was not done."""
+    if not loaded(seen):
+        return f"; {LOAD}"
+    # If the load does not fill the link, a capture tells no more.
+    return f"; {CAPTURE}" if seen.vantage == "summary" and direct.busy >= HARDLY else ""
 
 
 def _rtt(seen: Measurement, direct: Direct, usual: float) -> Estimate:

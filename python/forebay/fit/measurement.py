@@ -105,6 +105,8 @@ class Measurement:
     """The load that did not."""
     exact_losses: bool = True
     """Whether each loss is known with its time."""
+    received: bool = False
+    """Whether the load of a report is, in all, what its receiver says has arrived."""
     ecn: bool = False
     """Whether the load could be marked (ECN)."""
     marks: Losses = field(default_factory=lambda: losses([]))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from forebay.fit.candidates import KINDS, NAMES, Judged
-from forebay.fit.direct import Direct, waits_of
+from forebay.fit.direct import HARDLY, Direct, waits_of
 from forebay.fit.found import Discipline
 from forebay.fit.measurement import Measurement
 
@@ -27,6 +27,8 @@ _DROPPING = ("codel", "pie", "red")
 """Disciplines that do nothing but drop and mark."""
 _FLOWS, _SECONDS = 4, 20.0
 """Least load of which more would not tell much more."""
+LOAD = "load the link with four transfers for 25 s while pinging (forebay fit --measure)"
+CAPTURE = "a capture tells (forebay fit --measure)"
 
 
 def named(seen: Measurement, direct: Direct, judged: Sequence[Judged]) -> Discipline:
@@ -70,8 +72,8 @@ def _no_name(seen: Measurement, direct: Direct, first: Judged) -> str:
             "drops what comes faster than a rate, and has no queue; so do a buffer of hardly a "
             f"packet and a wire that loses; the load got {direct.most / 1e6:.3g} Mbit/s at most"
         )
-    if direct.busy < 0.1:
-        return f"packets hardly ever waited; {_LOAD}"
+    if direct.busy < HARDLY:
+        return f"packets hardly ever waited; {LOAD}"
     if seen.vantage == "summary":
         return (
             f"a report does not say when packets were lost; {likeliest}, a capture decides "
@@ -83,7 +85,7 @@ def _no_name(seen: Measurement, direct: Direct, first: Judged) -> str:
             "is steady"
         )
     if first.candidate.kind in _DROPPING and not len(seen.losses.at) and not len(seen.marks.at):
-        return f"nothing was lost, so that no discipline showed; {likeliest}; {_LOAD}"
+        return f"nothing was lost, so that no discipline showed; {likeliest}; {LOAD}"
     if first.misfit > (_EXPLAINED if _shallow(seen, direct) else _ALIEN):
         return (
             f"none of {', '.join(NAMES.values())} explains it (largest difference: {first.worst});"
@@ -106,9 +108,6 @@ def _policed(seen: Measurement, direct: Direct) -> bool:
     )
 
 
-_LOAD = "load the link with four transfers for 25 s while pinging (forebay fit --measure)"
-
-
 def _acts_as_fifo(
     best: Mapping[str, Judged], judged: Sequence[Judged], alike: Sequence[str]
 ) -> str:
@@ -129,11 +128,16 @@ def _acts_as_fifo(
     )
 
 
+def loaded(seen: Measurement) -> bool:
+    """Whether the link was loaded as `LOAD` says."""
+    begin, end = seen.load
+    return len(seen.flows) >= _FLOWS and end - begin >= _SECONDS
+
+
 def _next(seen: Measurement, alike: Sequence[str]) -> str:
     """Which measurement would tell disciplines apart."""
-    begin, end = seen.load
-    if len(seen.flows) < _FLOWS or end - begin < _SECONDS:
-        return _LOAD
+    if not loaded(seen):
+        return LOAD
     if seen.vantage == "receiver":
         return "record at the sender, where it shows which packets were lost"
     if set(alike) == {"fq-codel", "cake"}:

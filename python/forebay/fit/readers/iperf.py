@@ -67,12 +67,20 @@ def part_of(document: dict[str, Any], name: str) -> Part:
 
 
 def _correct(part: Part, end: dict[str, Any]) -> None:
-    """A sender counts what it hands to its socket; in all, no more can have arrived than did."""
-    got = number(table(end.get("sum_received")).get("bytes"), 0, _MOST)
-    told = sum(sum(stream.sums) for stream in part.streams)
-    if got is None or not 0.5 * told < got < told:
+    """A sender counts what it hands to its socket; in its time, no more can have arrived than did.
+
+    The receiver counts for longer: what is in the queue at the end comes later.
+    """
+    received = table(end.get("sum_received"))
+    got = number(received.get("bytes"), 1, _MOST)
+    if got is None:
         return
-    rest = told - got
+    part.received = True
+    lasted = max(each.ends[-1] for each in part.streams)
+    lasted -= min(each.begins[0] for each in part.streams)
+    told = sum(sum(stream.sums) for stream in part.streams)
+    took = number(received.get("seconds"), lasted, 1e6) or lasted
+    rest = max(0.0, told - got * lasted / took)
     for stream in part.streams:
         # The socket's buffer fills at the beginning.
         share = rest * sum(stream.sums) / told

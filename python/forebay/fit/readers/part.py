@@ -55,6 +55,8 @@ class Part:
     """Bytes of payload of a full segment."""
     congestion: str | None = None
     """As the tool names it."""
+    received: bool = False
+    """Whether the receiver says how much arrived in all."""
     two_way: bool = False
     source: str = ""
     said: dict[str, str] = field(default_factory=dict)
@@ -111,6 +113,7 @@ def joined(parts: Sequence[Part]) -> Measurement:
         found,
         losses(all_losses),
         exact_losses=False,
+        received=all(part.received for part, _ in streams),
         congestion=congestion or "cubic",
         said_congestion=congestion is not None,
         two_way=any(part.two_way for part in parts),
