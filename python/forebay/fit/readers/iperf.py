@@ -73,12 +73,12 @@ def _correct(part: Part, end: dict[str, Any]) -> None:
     """
     received = table(end.get("sum_received"))
     got = number(received.get("bytes"), 1, _MOST)
-    if got is None:
+    told = sum(sum(stream.sums) for stream in part.streams)
+    if got is None or not told:
         return
     part.received = True
     lasted = max(each.ends[-1] for each in part.streams)
     lasted -= min(each.begins[0] for each in part.streams)
-    told = sum(sum(stream.sums) for stream in part.streams)
     took = number(received.get("seconds"), lasted, 1e6) or lasted
     rest = max(0.0, told - got * lasted / took)
     for stream in part.streams:
