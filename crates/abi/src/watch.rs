@@ -2,7 +2,7 @@
 //!
 //! A call does not read a clock. Two stores record when it begins and when it ends. The other
 //! thread checks from time to time whether the same call is still in progress. Its own thread knows
-//! which call it is in, for the case that the plug-in ends the process.
+//! which call it is in, for the case that the plug-in ends the process or crashes.
 
 use forebay_core::named_enum;
 use std::cell::{Cell, RefCell};
@@ -120,13 +120,13 @@ thread_local! {
     static UNDER_WAY: Cell<*const Calls> = const { Cell::new(ptr::null()) };
 }
 
-/// The call that this thread is in, if it is in one.
+/// The call that this thread is in, if it is in one: whose it is, and the function.
 #[cfg(feature = "load")]
-fn under_way() -> Option<String> {
-    // SAFETY: the calls are borrowed as long as one of them is in progress.
-    let calls = unsafe { UNDER_WAY.get().as_ref() }?;
-    let function = Calls::function(calls.state.load(Relaxed))?;
-    Some(format!("{}: its {function}", calls.who))
+fn under_way() -> Option<(&'static str, &'static str)> {
+    // SAFETY: the calls are borrowed as long as one of them is in progress, and who asks ends the
+    // process.
+    let calls: &'static Calls = unsafe { UNDER_WAY.get().as_ref() }?;
+    Some((&calls.who, Calls::function(calls.state.load(Relaxed))?))
 }
 
 /// The queues of plug-ins that one thread makes, watched from another thread.
@@ -172,12 +172,14 @@ unsafe extern "C" {
 #[cfg(feature = "load")]
 const THREADS: usize = 256;
 
-/// Makes `exit` and `quick_exit` check whether a plug-in has called them. A process cannot observe
-/// `_exit`.
+/// Makes `exit`, `quick_exit` and the signals of a crash check whether a plug-in is the cause. A
+/// process cannot observe `_exit`.
 #[cfg(feature = "load")]
 fn guard_exit() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        #[cfg(unix)]
+        crash::guard();
         for _ in 0..THREADS {
             // SAFETY: the handler needs nothing that ends before the process. If there is no room
             // for it, a process that a plug-in ends has the plug-in's code.
@@ -194,14 +196,75 @@ fn guard_exit() {
 #[cfg(feature = "load")]
 extern "C" fn ending() {
     static FIRST: Mutex<()> = Mutex::new(());
-    if let Some(call) = under_way() {
+    if let Some((who, function)) = under_way() {
         // The others wait here until the first has ended the process.
         let _first = FIRST.lock();
         eprintln!(
-            "error: {call} ended the process, with exit or quick_exit; a plug-in must return"
+            "error: {who}: its {function} ended the process, with exit or quick_exit; a plug-in \
+             must return"
         );
         // SAFETY: it returns to nobody.
         unsafe { libc::_exit(CODE) };
+    }
+}
+
+/// What a plug-in may not do to memory and the processor ends the process by a signal. It still
+/// does, so that debuggers and dumps of memory see it; before that, the call is named.
+#[cfg(all(feature = "load", unix))]
+mod crash {
+    use super::{CODE, under_way};
+    use std::{mem, ptr, sync::OnceLock};
+
+    const SIGNALS: [(libc::c_int, &str); 5] = [
+        (libc::SIGSEGV, "SIGSEGV: memory that it does not have"),
+        (libc::SIGBUS, "SIGBUS: memory that is not there"),
+        (libc::SIGILL, "SIGILL: no instruction of this processor"),
+        (libc::SIGFPE, "SIGFPE: a division by zero, or its like"),
+        (libc::SIGABRT, "SIGABRT: abort, an assertion or damaged memory"),
+    ];
+
+    /// What each signal did before, such as the language's or Python's own report.
+    static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
+
+    pub(super) fn guard() {
+        BEFORE.get_or_init(|| {
+            SIGNALS.map(|(signal, _)| {
+                // SAFETY: zeros are a valid action, and the handler calls only what a signal
+                // interrupts safely.
+                unsafe {
+                    let mut ours: libc::sigaction = mem::zeroed();
+                    ours.sa_sigaction = named as *const () as usize;
+                    ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+                    let mut before: libc::sigaction = mem::zeroed();
+                    libc::sigaction(signal, &raw const ours, &raw mut before);
+                    before
+                }
+            })
+        });
+    }
+
+    /// Says which call it was, and leaves the rest to who had the signal before.
+    extern "C" fn named(signal: libc::c_int, info: *const libc::siginfo_t, _: *const libc::c_void) {
+        let place = SIGNALS.iter().position(|(each, _)| *each == signal);
+        if let (Some((who, function)), Some(place)) = (under_way(), place) {
+            for part in ["error: ", who, ": its ", function, " crashed (", SIGNALS[place].1, ")\n"]
+            {
+                // SAFETY: the text is as long as said.
+                unsafe { libc::write(libc::STDERR_FILENO, part.as_ptr().cast(), part.len()) };
+            }
+        }
+        let before =
+            BEFORE.get().zip(place).map_or(ptr::null(), |(all, place)| &raw const all[place]);
+        // SAFETY: a fault happens again when this returns; what was sent is sent again, and waits
+        // until then.
+        unsafe {
+            if before.is_null() || libc::sigaction(signal, before, ptr::null_mut()) != 0 {
+                libc::_exit(CODE);
+            }
+            if (*info).si_code <= 0 {
+                libc::raise(signal);
+            }
+        }
     }
 }
 
