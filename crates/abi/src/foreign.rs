@@ -11,6 +11,7 @@ use forebay_core::{
 };
 use std::any::Any;
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
 use std::sync::{Arc, Mutex};
@@ -20,6 +21,11 @@ use std::sync::{Arc, Mutex};
 const QUESTIONS: u32 = 64;
 /// The most times in a row that a queue may say that it is ready and then give no packet.
 const MOST_IDLE: u32 = 1000;
+/// The longest time, in ns, for which a queue may hold packets back: a day. More is a negative number
+/// or another unit.
+const LONGEST_HOLD: u64 = 86_400_000_000_000;
+/// What [`Foreign::promised`] is after a change.
+const NOTHING_SAID: (u64, u32) = (u64::MAX, 0);
 
 /// A queue of a plug-in. `forebay.h` explains its functions and their results.
 pub trait Outside: Send + Sized {
@@ -119,6 +125,9 @@ pub struct Foreign<T> {
     ledger: Ledger,
     /// Number of calls in a row that were due and gave nothing.
     idle: u32,
+    /// When the next packet may be sent, as last said since anything changed, and how many times in a
+    /// row it was said anew at the time that was said.
+    promised: Cell<(u64, u32)>,
     /// Departures requested since the last check of the account.
     asked: u32,
 }
@@ -142,6 +151,7 @@ impl<T: Outside> Foreign<T> {
             under_way,
             ledger: Ledger::new(conduct.keeps_order),
             idle: 0,
+            promised: Cell::new(NOTHING_SAID),
             asked: 0,
         })
     }
@@ -154,6 +164,7 @@ impl<T: Outside> Foreign<T> {
         cx: &mut Context,
         act: impl FnOnce(&mut T, &mut Call) -> i32,
     ) -> i32 {
+        self.promised.set(NOTHING_SAID);
         let mut call = Call { ledger: &mut self.ledger, cx };
         let outside = &mut *self.outside;
         self.under_way.during(function, || act(outside, &mut call))
@@ -196,10 +207,19 @@ impl<T: Outside> Foreign<T> {
         let at = self.under_way.during(Function::Wake, || self.outside.wake(now));
         let held = self.ledger.packets();
         if at != FOREBAY_IDLE && at > now.as_nanos() {
+            let wait = at - now.as_nanos();
+            let (said, times) = self.promised.get();
+            let times = if said <= now.as_nanos() { times + 1 } else { times };
+            self.promised.set((at, times));
+            let holds = format_args!("it holds back {held} packets");
             if !self.shapes {
+                self.ledger
+                    .accuse(format!("{holds} for {wait} ns, but does not declare that it shapes"));
+            } else if wait > LONGEST_HOLD {
+                self.ledger.accuse(format!("{holds} for {wait} ns, which is more than a day"));
+            } else if times > MOST_IDLE {
                 self.ledger.accuse(format!(
-                    "it holds back {held} packets for {} ns, but does not declare that it shapes",
-                    at - now.as_nanos()
+                    "{holds} for ever: whenever the time comes that its wake said, it says a later one"
                 ));
             }
             return Wake::At(Time::from_nanos(at));
@@ -309,6 +329,7 @@ impl<T: Outside + 'static> Discipline for Foreign<T> {
     }
 
     fn set_link_rate(&mut self, now: Time, rate: Rate) {
+        self.promised.set(NOTHING_SAID);
         let outside = &mut self.outside;
         self.under_way.during(Function::SetLinkRate, || outside.set_link_rate(now, rate));
     }
@@ -319,6 +340,7 @@ impl<T: Outside + 'static> Discipline for Foreign<T> {
 
     fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
         let Some(fresh) = fresh.downcast_mut::<Self>() else { return false };
+        self.promised.set(NOTHING_SAID);
         let outside = &mut self.outside;
         let retune = || outside.retune(now, &mut fresh.outside);
         self.ledger.fault().is_none() && self.under_way.during(Function::Retune, retune)

@@ -203,6 +203,9 @@ pub enum Manner {
     Passed,
 }
 
+/// The most times in a row that the next packet may be put off at the time that was said.
+const MOST_PUT_OFF: u32 = 1000;
+
 /// A discipline, the account of its packets, and a link.
 struct Rig<'a> {
     queue: &'a mut dyn Discipline,
@@ -211,6 +214,8 @@ struct Rig<'a> {
     facts: Conduct,
     manner: Manner,
     checks: u32,
+    /// How many times in a row the next packet was put off.
+    put_off: u32,
     last_sent: HashMap<(u32, u8), u32>,
 }
 
@@ -282,6 +287,30 @@ impl Rig<'_> {
         match self.queue.wake(now) {
             Wake::At(time) => time.max(now),
             Wake::Idle | Wake::Ready => now,
+        }
+    }
+
+    /// Sends the next packet at a time when the queue has said that one is due. Returns its length, if
+    /// there is one.
+    fn send(&mut self, now: Time) -> Result<Option<u32>, String> {
+        match self.queue.wake(now) {
+            Wake::At(later) if later > now => {
+                self.put_off += 1;
+                if self.put_off < MOST_PUT_OFF {
+                    return Ok(None);
+                }
+                Err(format!(
+                    "waiting: with {} packets held, wake said that one can be sent at {} ns, and at \
+                     that time {} ns; so {MOST_PUT_OFF} times",
+                    self.ledger.held.0,
+                    now.as_nanos(),
+                    later.as_nanos()
+                ))
+            }
+            _ => {
+                self.put_off = 0;
+                self.dequeue(now)
+            }
         }
     }
 
@@ -376,7 +405,7 @@ fn run_beside(
     let rng = Rng::named(7, "port");
     let last_sent = HashMap::new();
     let ledger = Ledger::default();
-    let mut rig = Rig { queue, ledger, rng, facts, manner, checks: 0, last_sent };
+    let mut rig = Rig { queue, ledger, rng, facts, manner, checks: 0, put_off: 0, last_sent };
     let (mut now, mut free) = (Time::ZERO, Time::ZERO);
     let sending = |len: u32| SETTING.rate.transmission(u64::from(len + SETTING.overhead));
     for (n, arrival) in arrivals.iter().enumerate() {
@@ -387,7 +416,7 @@ fn run_beside(
                 break;
             }
             free = at;
-            if let Some(len) = rig.dequeue(at)? {
+            if let Some(len) = rig.send(at)? {
                 free = at + sending(len);
             }
             now = at;
@@ -405,10 +434,10 @@ fn run_beside(
             other()?;
         }
     }
-    // Each call takes a packet out or fails.
+    // Each call takes a packet out, learns of a later time, or fails.
     while rig.queue.backlog().packets > 0 {
         now = rig.due(now.max(free));
-        if let Some(len) = rig.dequeue(now)? {
+        if let Some(len) = rig.send(now)? {
             free = now + sending(len);
         }
     }

@@ -26,6 +26,7 @@ enum Fault {
     SharesState,
     Allocates,
     Shapes,
+    PutsOff,
     LetsPass,
 }
 
@@ -95,7 +96,8 @@ impl Discipline for Broken {
         self.wakes.set(self.wakes.get() + 1);
         match self.inner.wake(now) {
             Wake::Ready if self.fault == Fault::Sleeps => Wake::Idle,
-            Wake::Ready if self.fault == Fault::Shapes => Wake::At(tick(now)),
+            Wake::Ready if self.fault == Fault::Shapes && tick(now) > now => Wake::At(tick(now)),
+            Wake::Ready if self.fault == Fault::PutsOff => Wake::At(now + TICK),
             Wake::Idle if self.aside.is_some() => Wake::Ready,
             wake => wake,
         }
@@ -125,10 +127,11 @@ impl Drop for Broken {
     }
 }
 
-/// The next whole 5 ms after `now`.
+const TICK: Duration = Duration::from_millis(5);
+
+/// The next whole 5 ms.
 fn tick(now: Time) -> Time {
-    let span = Duration::from_millis(5).as_nanos();
-    Time::from_nanos((now.as_nanos() / span + 1) * span)
+    Time::from_nanos(now.as_nanos().next_multiple_of(TICK.as_nanos()))
 }
 
 /// 2000 packets of three flows at about twice the link's rate.
@@ -148,6 +151,8 @@ fn what_shapes_may_hold_packets_back_if_it_says_so() {
     let fates = conforms(&|| Box::new(Broken::new(Fault::Shapes)), &traffic(), facts).unwrap();
     let due = |fate: &&Fate| matches!(fate, Fate::Sent(_, at) if at.as_nanos() % 5_000_000 == 0);
     assert!(fates.iter().filter(due).count() > 50);
+    let answer = conforms(&|| Box::new(Broken::new(Fault::PutsOff)), &traffic(), facts);
+    assert!(answer.is_err_and(|answer| answer.starts_with("waiting: ")));
 }
 
 #[test]

@@ -22,6 +22,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Frames in a ring.
 const RING: usize = 4_096;
+
+/// So many trains refused in a row, and no more are tried.
+const TRAINS: u32 = 16;
 const BLOCK: usize = 1 << 18;
 
 /// Sockets on two interfaces.
@@ -35,8 +38,8 @@ struct Port {
     sender: OwnedFd,
     /// The socket for trains.
     train_sender: OwnedFd,
-    /// Whether the kernel supports them.
-    takes_trains: bool,
+    /// Trains that were refused since one left.
+    refused_trains: u32,
     ring: NonNull<u8>,
     frame: usize,
     frames: usize,
@@ -200,7 +203,7 @@ impl Port {
             receiver,
             sender,
             train_sender,
-            takes_trains: true,
+            refused_trains: 0,
             ring,
             frame,
             frames: RING,
@@ -295,7 +298,7 @@ impl Port {
     /// The number of single frames at the front of `frames`, and the train after them.
     fn ahead(&self, frames: &VecDeque<u32>, pool: &Pool) -> (usize, Option<Train>) {
         let most = frames.len().min(BATCH);
-        if !self.takes_trains {
+        if self.refused_trains == TRAINS {
             return (most, None);
         }
         let frame = |index: &u32| pool.frame(*index);
@@ -304,19 +307,23 @@ impl Port {
         first.map_or((most, None), |(at, train)| (at, Some(train)))
     }
 
-    /// Number of frames that left, if `taken` should have been sent as one, by the result `sent`.
-    /// None if it must be tried again later.
+    /// Number of frames that left, if `taken` should have been sent as one, by the result `sent`: none
+    /// of a train that must be sent singly. None if it must be tried again later.
     fn gone(&mut self, sent: io::Result<usize>, taken: usize) -> io::Result<Option<usize>> {
         let error = match sent {
-            Ok(gone) => return Ok(Some(gone)),
+            Ok(gone) => {
+                self.refused_trains = if taken > 1 { 0 } else { self.refused_trains };
+                return Ok(Some(gone));
+            }
             Err(error) => error,
         };
         match error.raw_os_error() {
             Some(libc::EAGAIN | libc::EINTR) => Ok(None),
             Some(libc::ENXIO | libc::ENODEV) => Err(self.gone_error(error)),
-            // It does not take trains.
-            Some(libc::EINVAL) if taken > 1 => {
-                self.takes_trains = false;
+            // It takes no trains, or is full. The kernel splits none for an interface that cannot
+            // (`tso off`), as its queue is bypassed.
+            Some(libc::EINVAL | libc::ENOBUFS) if taken > 1 => {
+                self.refused_trains += 1;
                 Ok(Some(0))
             }
             // The interface is down or full, or the frame too long: it is lost.
@@ -395,12 +402,15 @@ impl Io for PacketSockets {
 
     fn send(&mut self, side: Side, frames: &mut VecDeque<u32>, pool: &mut Pool) -> io::Result<()> {
         let port = &mut self.sides[side as usize];
+        // Frames of a train that was refused.
+        let mut apart = 0;
         while !frames.is_empty() {
-            let (singles, train) = port.ahead(frames, pool);
+            let (singles, train) = if apart > 0 { (apart, None) } else { port.ahead(frames, pool) };
             if singles > 0 {
                 let sent = port.send_singly(singles, frames, pool);
                 let Some(gone) = port.gone(sent, 1)? else { return Ok(()) };
                 frames.drain(..gone).for_each(|index| pool.give(index));
+                apart = apart.saturating_sub(gone);
                 if gone < singles {
                     continue;
                 }
@@ -409,6 +419,7 @@ impl Io for PacketSockets {
                 let sent = port.send_train(&train, frames, pool);
                 let Some(gone) = port.gone(sent, train.frames)? else { return Ok(()) };
                 frames.drain(..gone).for_each(|index| pool.give(index));
+                apart = train.frames - gone;
             }
         }
         Ok(())

@@ -14,7 +14,7 @@ use etherparse::PacketBuilder;
 use forebay_disciplines::Disciplines;
 use forebay_gate::io::Side;
 use net::{
-    Gate, Net, Transfer, Way, congestion_controls, conserved, free_port, get, hosts, possible,
+    Gate, Net, Transfer, Way, congestion_controls, conserved, free_port, get, hosts, possible, run,
 };
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use serde_json::Value;
@@ -399,6 +399,29 @@ fn aspq_freezes_real_tcp() {
         go_on();
         gate.stop();
     }
+}
+
+/// Segments of one flow are sent as one only through an interface that splits them again. Another one,
+/// as the advice against merged segments leaves it, gets each, and none is lost.
+#[test]
+fn an_interface_without_segmentation_refuses_nothing() {
+    if !possible() {
+        return;
+    }
+    let net = Net::new(Way::Packet);
+    for near in ["in", "out"] {
+        run("ip", &["netns", "exec", net.middle(), "ethtool", "-K", near, "tso", "off"]);
+    }
+    let link = "link = { rate = \"50Mbit\", queue = { kind = \"fq-codel\" } }\n";
+    let mut gate = net.gate(link, &[]);
+    let transfer = net.transfer(7000, "cubic");
+    transfer.wait_for(10_000_000);
+    let status = gate.status();
+    for side in ["inside", "outside"] {
+        assert_eq!(status[side]["refused"], 0, "{status}");
+    }
+    conserved(&status);
+    gate.stop();
 }
 
 /// With a partial freeze, real senders go on while a higher priority leaves most of the link, which
