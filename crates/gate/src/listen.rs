@@ -41,7 +41,15 @@ impl Listeners {
         let socket = listen(&config.socket).map_err(said)?;
         let metrics = config.metrics.map(|address| {
             TcpListener::bind(address).map_err(|error| {
-                io::Error::new(error.kind(), format!("metrics {address}: {error}"))
+                let _ = std::fs::remove_file(&config.socket);
+                let why = match error.kind() {
+                    io::ErrorKind::AddrInUse => {
+                        "another program listens there; stop it, or give the gate another `metrics`"
+                            .into()
+                    }
+                    _ => error.to_string(),
+                };
+                io::Error::new(error.kind(), format!("metrics {address}: {why}"))
             })
         });
         Listeners::new(socket, metrics.transpose()?)
@@ -109,8 +117,14 @@ fn try_connect(socket: &Path) -> io::Result<UnixStream> {
 /// Listens on a Unix socket at `path` that the owner and the group may use. A socket that an
 /// earlier gate left is replaced.
 fn listen(path: &Path) -> io::Result<UnixListener> {
-    let is_socket = path.symlink_metadata().is_ok_and(|data| data.file_type().is_socket());
-    if is_socket {
+    let there = path.symlink_metadata().ok().map(|data| data.file_type().is_socket());
+    if there == Some(false) {
+        return Err(io::Error::new(
+            io::ErrorKind::AddrInUse,
+            "is there already and no socket; move it, or give the gate another `socket`",
+        ));
+    }
+    if there == Some(true) {
         let is_full = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
         if try_connect(path).as_ref().err().is_none_or(is_full) {
             return Err(io::Error::new(
@@ -125,5 +139,11 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     let before = rustix::process::umask(Mode::from_raw_mode(0o117));
     let socket = UnixListener::bind(path);
     rustix::process::umask(before);
-    socket
+    socket.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => io::Error::new(
+            error.kind(),
+            "its folder is missing; make it, or give the gate another `socket`",
+        ),
+        _ => error,
+    })
 }

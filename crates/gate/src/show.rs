@@ -305,6 +305,13 @@ fn direction(
         if drops.is_empty() { "0" } else { &drops },
         way.marked,
     );
+    if way.stalls > 0 {
+        let _ = writeln!(
+            out,
+            "  {} stalls of more than 20 ms, in which the gate did not run and lost capacity",
+            way.stalls
+        );
+    }
     let _ = writeln!(
         out,
         "  {:>5}{:>13}{:>12}{:>10}{:>12}{:>12}{:>10}",

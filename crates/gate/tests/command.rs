@@ -45,6 +45,29 @@ fn refused(words: &[&str]) -> String {
 }
 
 #[test]
+fn what_is_in_the_way_of_a_listener_is_named_and_left_alone() {
+    let folder = Folder::new("listeners");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let metrics = taken.local_addr().unwrap();
+    let kept = folder.file("file", "kept");
+    for (socket, expected) in [
+        (
+            "file",
+            "file: is there already and no socket; move it, or give the gate another `socket`",
+        ),
+        ("missing/socket", "socket: its folder is missing; make it, or give the gate another"),
+        ("socket", "another program listens there; stop it, or give the gate another `metrics`"),
+    ] {
+        let socket = folder.0.join(socket);
+        let text = format!("socket = {socket:?}\nmetrics = \"{metrics}\"\n{LEAST}");
+        let said = refused(&["run", &folder.file("gate.toml", &text)]);
+        assert!(said.contains(expected), "{said}");
+    }
+    assert_eq!(fs::read_to_string(kept).unwrap(), "kept");
+    assert!(!folder.0.join("socket").exists());
+}
+
+#[test]
 fn an_earlier_recording_is_not_replaced() {
     let folder = Folder::new("recordings");
     let config = folder.file("gate.toml", LEAST);

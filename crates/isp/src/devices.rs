@@ -55,8 +55,7 @@ impl Row<'_> {
     }
 
     fn rates(&self, down: &str, up: &str) -> Result<Both<Option<Rate>>, ConfigError> {
-        let (down, up) = (self.rate(down)?, self.rate(up)?);
-        Ok(Both { down: down.or(up), up })
+        Ok(Both { down: self.rate(down)?, up: self.rate(up)? })
     }
 
     /// "cake", "cake/fq_codel", "/none" or nothing.
@@ -275,16 +274,19 @@ mod tests {
     fn circuits_gather_their_devices() {
         let network = read(
             "# by hand\n1,\"5, Lane\",AP 1,\"100.64.0.1, 100.64.1.9/30\",2001:db8::1/56,1,0.5,25,10.5,,\n\
-             1,,AP 1,[\"100.64.0.2\"],,1,,25,10.5\n\n 2 ,b,AP 2,,,,,10,,,cake/fq_codel",
+             1,,AP 1,[\"100.64.0.2\"],,1,,25,10.5\n\n 2 ,b,AP 2,,,,,10,,,cake/fq_codel\n\
+             3,,AP 2,,,,2,,10,,",
         )
         .unwrap();
-        let [two, one] = &network.circuits[..] else { panic!("two circuits") };
+        let [two, three, one] = &network.circuits[..] else { panic!("three circuits") };
         let mbit = |rate: f64| Some(Rate::from_bps((rate * 1e6) as u64));
         assert_eq!((one.id.as_str(), one.name.as_str(), one.line), ("1", "5, Lane", 3));
         assert_eq!((one.parent, two.parent), (Some(0), None));
         assert_eq!(one.least, Both { down: mbit(1.0), up: mbit(0.5) });
         assert_eq!(one.most, Both { down: mbit(25.0), up: mbit(10.5) });
         assert_eq!(two.most, Both { down: mbit(10.0), up: None });
+        assert_eq!(three.most, Both { down: None, up: mbit(10.0) });
+        assert_eq!(three.least, Both { down: None, up: mbit(2.0) });
         assert_eq!(two.queue, Both { down: Some("cake"), up: Some("fq-codel") });
         let nets = ["100.64.0.1/32", "100.64.1.8/30", "2001:db8::/56", "100.64.0.2/32"];
         assert_eq!(one.addresses, nets.map(|net| net.parse().unwrap()));

@@ -2,6 +2,7 @@
 
 use crate::circuit::{Both, Circuit, MOST, NO_RATE, mbps};
 use crate::once::Once;
+use forebay_core::config::{nearest, unknown};
 use forebay_core::{ConfigError, Rate};
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
@@ -100,8 +101,13 @@ impl Network {
             if at.len() > MOST {
                 return Err(fault(format!("is node {}, and at most {MOST} are read", at.len())));
             }
-            let unused = fields.keys().filter(|field| !FIELDS.contains(&field.as_str()));
-            self.unused.extend(unused.cloned());
+            for field in fields.keys().filter(|field| !FIELDS.contains(&field.as_str())) {
+                // Nodes of LibreQoS have more fields than are used here, but none nearly called so.
+                if nearest(field, &FIELDS).is_some() {
+                    return Err(fault(unknown("field", field, &FIELDS)));
+                }
+                self.unused.insert(field.clone());
+            }
             let own = if fields.get("virtual") == Some(&Value::Bool(true)) {
                 self.virtuals.push(name.clone());
                 parent
@@ -187,13 +193,7 @@ fn read_node(
     let (down, up) = (rate("downloadBandwidthMbps")?, rate("uploadBandwidthMbps")?);
     let place = degrees("longitude", 180.0)?.zip(degrees("latitude", 90.0)?);
     let kind = fields.get("type").and_then(Value::as_str).unwrap_or_default().to_lowercase();
-    Ok(Node {
-        name: name.to_owned(),
-        parent,
-        capacity: Both { down: down.or(up), up },
-        kind,
-        place,
-    })
+    Ok(Node { name: name.to_owned(), parent, capacity: Both { down, up }, kind, place })
 }
 
 #[cfg(test)]
@@ -206,18 +206,20 @@ mod tests {
             "Region": { "virtual": true, "children": {
                 "Site": { "downloadBandwidthMbps": 1000, "uploadBandwidthMbps": "500", "type": "Site",
                     "longitude": 11.5, "latitude": 48, "uisp": 1,
-                    "children": { "AP": { "downloadBandwidthMbps": 10.5 } } } } },
+                    "children": { "AP": { "downloadBandwidthMbps": 10.5 },
+                        "Mast": { "uploadBandwidthMbps": 3 } } } } },
             "Other": {} }"#;
         let network = Network::read(text, "network.json").unwrap();
         let names: Vec<_> =
             network.nodes.iter().map(|node| (node.name.as_str(), node.parent)).collect();
-        assert_eq!(names, [("Site", None), ("AP", Some(0)), ("Other", None)]);
-        let rates = |down, up: Option<u64>| Both {
-            down: Some(Rate::from_bps(down)),
+        assert_eq!(names, [("Site", None), ("AP", Some(0)), ("Mast", Some(0)), ("Other", None)]);
+        let rates = |down: Option<u64>, up: Option<u64>| Both {
+            down: down.map(Rate::from_bps),
             up: up.map(Rate::from_bps),
         };
-        assert_eq!(network.nodes[0].capacity, rates(1_000_000_000, Some(500_000_000)));
-        assert_eq!(network.nodes[1].capacity, rates(10_500_000, None));
+        assert_eq!(network.nodes[0].capacity, rates(Some(1_000_000_000), Some(500_000_000)));
+        assert_eq!(network.nodes[1].capacity, rates(Some(10_500_000), None));
+        assert_eq!(network.nodes[2].capacity, rates(None, Some(3_000_000)));
         assert_eq!(network.nodes[0].place, Some((11.5, 48.0)));
         assert_eq!(network.nodes[0].kind, "site");
         assert_eq!(network.virtuals, ["Region"]);
@@ -225,7 +227,7 @@ mod tests {
         assert_eq!(network.by_name["Region"], None);
         assert_eq!(network.upwards(Some(1)).collect::<Vec<_>>(), [1, 0]);
         let (part, capacity) = network.part("Site").unwrap();
-        assert_eq!((part.nodes.len(), part.nodes[0].parent), (1, None));
+        assert_eq!((part.nodes.len(), part.nodes[0].parent), (2, None));
         assert_eq!(capacity, network.nodes[0].capacity);
         assert!(network.part("Nowhere").is_none());
     }
@@ -252,6 +254,11 @@ mod tests {
             (
                 r#"{ "A": { "downloadBandwidthMbps": -1 } }"#,
                 "n.json: A.downloadBandwidthMbps: expected Mbit/s above 0, got -1",
+            ),
+            (
+                r#"{ "A": { "downloadBandwithMbps": 6 } }"#,
+                "n.json: A: unknown field \"downloadBandwithMbps\" (did you mean \
+                 \"downloadBandwidthMbps\"?)",
             ),
             (r#"{ "A": { "latitude": 91 } }"#, "n.json: A.latitude: expected degrees from -90"),
         ] {

@@ -92,8 +92,8 @@ impl Subscribers {
     ) -> Result<Known, ConfigError> {
         let read = |path: &Path, field: &str| {
             let path = base.join(path);
-            let text = file::read_text(&path, LARGEST);
-            text.map_err(|error| ConfigError::new(field, error.to_string()))
+            file::read_text(&path, LARGEST)
+                .map_err(|error| ConfigError::new(field, format!("{}: {error}", path.display())))
         };
         let mut network = match &self.network {
             None => Network::default(),
