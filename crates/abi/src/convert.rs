@@ -355,7 +355,7 @@ pub fn written(buffer: &[c_char]) -> String {
 /// The error of a `create` of `who` that made nothing, from the message that it has written.
 pub fn refused(message: &[c_char], who: &str) -> ConfigError {
     let ConfigError { path, message, .. } = match written(message).as_str() {
-        "" => ConfigError::new("", "it was not built"),
+        "" => ConfigError::new("", "its create returned NULL, without saying why"),
         text => error(text),
     };
     ConfigError::new(path, format!("{who}: {message}"))

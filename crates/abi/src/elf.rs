@@ -1,6 +1,8 @@
 //! The size that an ELF file says it has. The system maps a library that was cut off while it was
 //! copied, and ends the process when it reads what is missing; so such a file is refused before.
 
+/// The first bytes of every ELF file.
+pub const BEGINNING: &[u8] = b"\x7fELF";
 /// Bytes of the header.
 const HEADER: u64 = 64;
 /// In the header: offset of the table of segments, and the size and number of its entries.

@@ -1,6 +1,6 @@
 //! The account of a foreign discipline: every packet goes in once and comes out once.
 
-use crate::convert::{Halves, differ, from_c, take};
+use crate::convert::{Halves, differ, from_c, take, to_c};
 use crate::interface::{ForebayBacklog, ForebayPacket};
 use forebay_core::{Backlog, Packet};
 use std::cell::OnceCell;
@@ -285,7 +285,7 @@ impl Ledger {
     ) {
         let number = given.id;
         if let Some(came) = changed {
-            self.accuse(format!("it changed packet {number}, which came as {came:?}"));
+            self.accuse(format!("it changed packet {number}: {}", changes(to_c(came), given)));
         } else if let (Way::Sent, Some(order)) = (way, &mut self.order)
             && !order.keeps(given, arrival, oldest)
         {
@@ -383,6 +383,30 @@ fn gone() -> ForebayPacket {
     ForebayPacket { kind: GONE, ..Default::default() }
 }
 
+/// What differs between a packet that `came` and the one `given` for it.
+#[cold]
+fn changes(came: &ForebayPacket, given: &ForebayPacket) -> String {
+    let fields = |packet: &ForebayPacket| {
+        [
+            ("len", u64::from(packet.len)),
+            ("flow", packet.flow.into()),
+            ("qos_class", packet.qos_class.into()),
+            ("precedence", packet.precedence.into()),
+            ("drop_precedence", packet.drop_precedence.into()),
+            ("tos", packet.tos.into()),
+            ("kind", packet.kind.into()),
+            ("source", packet.source.into()),
+            ("destination", packet.destination.into()),
+            ("queued", packet.queued),
+        ]
+    };
+    let pairs = fields(came).into_iter().zip(fields(given));
+    let differ = pairs.filter(|((_, came), (_, given))| came != given);
+    let said =
+        differ.map(|((name, came), (_, given))| format!("its {name} of {came} became {given}"));
+    said.collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -457,7 +481,7 @@ mod tests {
         let shown = ledger.enters(&came(5));
         let later = ForebayPacket { queued: 7, ..shown };
         assert_eq!(ledger.leaves(&later, Way::Sent).unwrap().retire(), 5);
-        assert!(ledger.fault().unwrap().starts_with("it changed packet 1, which came as"));
+        assert_eq!(ledger.fault(), Some("it changed packet 1: its queued of 0 became 7"));
     }
 
     /// Two packets stay while all numbers of 32 bits are used.

@@ -66,6 +66,11 @@ pub fn load(path: &Path) -> Result<Plugin, String> {
             "it is cut off: it has {size} bytes, and its header tells of {least}; copy it again"
         )));
     }
+    if cfg!(target_os = "linux") && !content.starts_with(elf::BEGINNING) {
+        return Err(refuse(
+            "it is no shared library; compile it, such as with cc -shared -fPIC".into(),
+        ));
+    }
     let calls = Calls::of(&format!("plug-in {}", path.display()).into());
     let parts = calls.during(Function::Load, || open(&whole, &path.display().to_string()));
     let (kinds, endpoints) = parts.map_err(refuse)?;
