@@ -5,6 +5,7 @@ use crate::host::{Host, Stop};
 use crate::lane::Lane;
 use crate::vocabulary::Vocabulary;
 use crate::written::{link_of, list, nanoseconds, text};
+use forebay_sim::scenario;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
@@ -64,18 +65,22 @@ pub(crate) fn paths(stage: &Value) -> impl Iterator<Item = &str> {
     groups.flat_map(|group| list(group).iter().map(|field| text(&field["path"])))
 }
 
-/// Path and table of the watched queue.
-fn queue(resolved: &Value, watched: Option<&str>) -> (String, Map<String, Value>) {
+/// Path and table of the watched queue, with the box in front of it.
+fn queue(tree: &Value, resolved: &Value, watched: Option<&str>) -> (String, Map<String, Value>) {
     let Some(link) = watched.and_then(|name| link_of(resolved, name)) else {
         return Default::default();
     };
     let default = || Map::from_iter([("kind".to_owned(), "fifo".into())]);
-    let table = link["queue"].as_object().cloned().unwrap_or_else(default);
+    let mut table = link["queue"].as_object().cloned().unwrap_or_else(default);
+    let place = format!("{}.box", text(&link["path"]));
+    if let Ok(Some(block)) = scenario::path::get(tree, &place) {
+        table.insert("box".into(), block.clone());
+    }
     (text(&link["queue_path"]).to_owned(), table)
 }
 
 fn show_lane<H>(number: usize, lane: &Lane<H>, resolved: &Value, scene: &Scene) -> Value {
-    let (path, queue) = queue(resolved, scene.watched);
+    let (path, queue) = queue(&lane.written.tree, resolved, scene.watched);
     let (packets, bytes) = fields::limits(&queue);
     json!({
         "id": number,

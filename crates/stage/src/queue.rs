@@ -84,6 +84,17 @@ pub fn labelled(entry: &Value) -> Result<(String, Map<String, Value>), Stop> {
     }
 }
 
+/// `label`, or with the first number behind it with which it is not taken.
+pub(crate) fn free(label: String, is_taken: impl Fn(&str) -> bool) -> String {
+    let mut free = label.clone();
+    let mut number = 1;
+    while is_taken(&free) {
+        number += 1;
+        free = format!("{label} ({number})");
+    }
+    free
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

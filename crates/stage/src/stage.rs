@@ -6,7 +6,7 @@ use crate::joining::{self, in_words};
 use crate::lane::{Lane, each};
 use crate::message::{Command, Number, Queue};
 use crate::pace::Pace;
-use crate::queue::labelled;
+use crate::queue::{free, labelled};
 use crate::story::Story;
 use crate::tab::{Message, Tab};
 use crate::vocabulary::Vocabulary;
@@ -63,6 +63,8 @@ struct Recorded {
     entry: Entry,
     /// What its lane is called from then on, if it is called otherwise.
     label: Option<String>,
+    /// What a page says of it.
+    text: String,
 }
 
 /// The scenario of a lane, to be kept.
@@ -186,6 +188,7 @@ impl<H: Host + Clone + 'static> Stage<H> {
                 written = written.with_change(change.at_ns, &change.entry)?;
                 label = change.label.clone().unwrap_or(label);
             }
+            let label = free(label, |it| lanes.iter().any(|lane: &Lane<H>| lane.label == it));
             let host = self.host.anew();
             lanes.push(Lane::open(label, written, watched.as_deref(), grain_ns, host)?);
         }
@@ -228,20 +231,18 @@ impl<H: Host + Clone + 'static> Stage<H> {
         let known: HashMap<String, Map<String, Value>> = compared.collect::<Result<_, _>>()?;
         let mut bases: Vec<(String, Written)> = Vec::new();
         for queue in queues {
-            if queue == TODAY {
-                bases.push((TODAY.to_owned(), scenario.clone().bare()));
-                continue;
-            }
             let listed = queue.as_str().and_then(|name| known.get_key_value(name));
-            let (mut label, table) = match listed {
-                Some((label, table)) => (label.clone(), table.clone()),
-                None => labelled(&self.vocabulary.with_box(queue))?,
+            let (label, base) = if queue == TODAY {
+                (TODAY.to_owned(), scenario.clone())
+            } else {
+                let (label, table) = match listed {
+                    Some((label, table)) => (label.clone(), table.clone()),
+                    None => labelled(&self.vocabulary.with_box(queue))?,
+                };
+                (label, scenario.with_lane(&self.host, table, watched)?)
             };
-            let same = bases.iter().filter(|(other, _)| *other == label).count();
-            if same > 0 {
-                label = format!("{label} ({})", same + 1);
-            }
-            bases.push((label, scenario.with_lane(&self.host, table, watched)?.bare()));
+            let label = free(label, |it| bases.iter().any(|(other, _)| other == it));
+            bases.push((label, base.bare()));
         }
         Ok(bases)
     }
@@ -252,7 +253,8 @@ impl<H: Host + Clone + 'static> Stage<H> {
         let mut record = |(at_ns, entry)| {
             let id = self.next_change;
             self.next_change += 1;
-            Recorded { id, lane: None, at_ns, entry, label: None }
+            let text = in_words(&entry);
+            Recorded { id, lane: None, at_ns, entry, label: None, text }
         };
         Ok((plain, changes.into_iter().map(&mut record).collect()))
     }
@@ -457,10 +459,16 @@ impl<H: Host + Clone + 'static> Stage<H> {
             }
             return Err(stop);
         }
+        let words = in_words(&entry);
+        let text = match (lane.map(|place| &self.lanes[place].label), &label) {
+            (Some(before), Some(label)) => format!("{label} replaces {before}"),
+            (Some(whose), None) => format!("{words}, {whose}"),
+            _ => words,
+        };
         for lane in &mut self.lanes[chosen] {
             lane.label = label.clone().unwrap_or_else(|| std::mem::take(&mut lane.label));
         }
-        self.changes.push(Recorded { id: self.next_change, lane, at_ns, entry, label });
+        self.changes.push(Recorded { id: self.next_change, lane, at_ns, entry, label, text });
         self.changes.sort_by_key(|each| each.at_ns);
         self.next_change += 1;
         self.describe()
@@ -481,8 +489,12 @@ impl<H: Host + Clone + 'static> Stage<H> {
         let place = self.place(number)?;
         let (label, table) = labelled(&self.vocabulary.with_box(queue))?;
         if table.contains_key("box") {
-            return refuse(format!("{label}: has a box from the beginning; choose new lanes"));
+            return refuse(format!(
+                "{label}: a box is there from the beginning; add {label} as a lane instead"
+            ));
         }
+        let others = self.lanes.iter().enumerate().filter(|(other, _)| *other != place);
+        let label = free(label, |it| others.clone().any(|(_, lane)| lane.label == it));
         let resolved = self.lanes[place].present()?.1;
         let Some(link) = self.watched.as_deref().and_then(|name| link_of(&resolved, name)) else {
             return refuse("there is no link whose queue could be exchanged");
@@ -534,8 +546,8 @@ impl<H: Host + Clone + 'static> Stage<H> {
     /// The message `stage`.
     pub(crate) fn description(&mut self) -> Result<String, Stop> {
         let change = |each: &Recorded| {
-            json!({ "id": each.id, "lane": each.lane, "at_s": each.at_ns as f64 / 1e9,
-                    "text": in_words(&each.entry) })
+            let at_s = each.at_ns as f64 / 1e9;
+            json!({ "id": each.id, "at_s": at_s, "text": each.text })
         };
         let scene = describe::Scene {
             watched: self.watched.as_deref(),

@@ -47,9 +47,15 @@ impl Vocabulary {
     }
 
     /// The disciplines to choose from, and boxes, which [`Vocabulary::with_box`] puts in front of one.
+    /// Linux' own is none of a simulation.
     pub(crate) fn choices(&self) -> Value {
-        let choice = |entry: &Value| json!({ "name": entry["name"], "summary": entry["summary"], "source": entry["source"] });
-        self.kinds.iter().chain(&self.boxes).map(choice).collect()
+        let choice = |entry: &Value, is_box: bool| {
+            json!({ "name": entry["name"], "summary": entry["summary"], "source": entry["source"],
+                    "box": is_box })
+        };
+        let kinds = self.kinds.iter().filter(|entry| entry["name"] != "kernel");
+        let kinds = kinds.map(|entry| choice(entry, false));
+        kinds.chain(self.boxes.iter().map(|entry| choice(entry, true))).collect()
     }
 
     /// The parameters of a kind; none of what is no kind.

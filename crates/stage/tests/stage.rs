@@ -143,7 +143,7 @@ fn what_is_saved_is_the_run_that_was_seen() {
     let expected = [
         "dumbbell.rate = 3Mbit",
         "bulk-2 joins",
-        "dumbbell.queue = pie",
+        "pie limit=30p replaces today",
         "burst joins",
         "calls leaves",
     ];
@@ -166,6 +166,66 @@ fn what_is_saved_is_the_run_that_was_seen() {
     }
     let (_, today) = stage.lanes().next().unwrap();
     assert!(today.tree.get("change").is_none());
+}
+
+#[test]
+fn no_two_lanes_have_the_same_label() {
+    let mut stage = stage(&Frail::default(), scenario("2s"), &["today", "codel", "today"]);
+    assert_eq!(labels(&stage), ["today", "codel", "today (2)"]);
+    // As a page adds them: tables with their labels, and the name of one more.
+    for _ in 0..3 {
+        let mut queues: Vec<Value> =
+            stage.lanes().map(|(label, _)| json!({ "kind": "codel", "label": label })).collect();
+        queues.push(json!("codel"));
+        done(&mut stage, json!({ "type": "lanes", "queues": queues }));
+    }
+    let added = ["codel (2)", "codel (3)", "codel (4)"];
+    assert_eq!(labels(&stage)[3..], added);
+    done(&mut stage, json!({ "type": "lanes", "queues": ["today", "codel"] }));
+    let shown = done(&mut stage, json!({ "type": "queue", "queue": "pie", "lane": 1 })).unwrap();
+    done(&mut stage, json!({ "type": "queue", "queue": "codel", "lane": 0 }));
+    assert_eq!(labels(&stage), ["codel", "pie"]);
+    done(&mut stage, json!({ "type": "queue", "queue": "pie", "lane": 0 }));
+    assert_eq!(labels(&stage), ["pie (2)", "pie"]);
+    done(&mut stage, json!({ "type": "queue", "queue": "codel", "lane": 0 }));
+    // What is taken back may bring a label again that another lane has by now.
+    done(&mut stage, json!({ "type": "forget", "change": shown["changes"][0]["id"] }));
+    assert_eq!(labels(&stage), ["codel", "codel (2)"]);
+}
+
+#[test]
+fn a_lane_keeps_its_box_when_another_one_is_added() {
+    let mut stage = stage(&Frail::default(), scenario("1s"), &["codel", "aspq"]);
+    let shown = done(&mut stage, json!({ "type": "lanes", "queues": ["codel", "aspq"] })).unwrap();
+    let mut queues: Vec<Value> = Vec::new();
+    for lane in shown["lanes"].as_array().unwrap() {
+        let mut queue = lane["queue"].clone();
+        queue["label"] = lane["label"].clone();
+        queues.push(queue);
+    }
+    queues.push(json!("pie"));
+    done(&mut stage, json!({ "type": "lanes", "queues": queues }));
+    let boxes: Vec<_> = stage.lanes().map(|(_, it)| &it.tree["dumbbell"]["box"]["kind"]).collect();
+    assert_eq!(boxes, [&Value::Null, &json!("aspq"), &Value::Null]);
+}
+
+#[test]
+fn what_is_offered_in_place_of_a_discipline_is_taken() {
+    let mut stage = stage(&Frail::default(), scenario("1s"), &["today"]);
+    let shown = done(&mut stage, json!({ "type": "lanes", "queues": ["codel"] })).unwrap();
+    let kinds = shown["kinds"].as_array().unwrap();
+    for kind in kinds {
+        let name = kind["name"].as_str().unwrap();
+        let asked = if kind["box"] == true {
+            let (said, _) = ask(&mut stage, json!({ "type": "queue", "queue": name, "lane": 0 }));
+            assert!(said[0].contains(&format!("add {name} as a lane")), "{said:?}");
+            json!({ "type": "lanes", "queues": [name] })
+        } else {
+            json!({ "type": "queue", "queue": name, "lane": 0 })
+        };
+        let (said, _) = ask(&mut stage, asked);
+        assert_eq!(said, Vec::<String>::new(), "{name}");
+    }
 }
 
 #[test]

@@ -147,7 +147,7 @@ export interface Lane {
   /** Number of its colour, from 0. */
   colour: number;
   kind: string;
-  /** The queue as a scenario writes it, every default filled in. */
+  /** The queue as a scenario writes it, every default filled in, with the `box` in front of it. */
   queue: Record<string, unknown>;
   /** Room in the watched queue, where it has one limit of this sort. */
   limit_packets: number | null;
@@ -159,10 +159,8 @@ export interface Lane {
 /** A recorded change. */
 export interface Change {
   id: number;
-  /** The lane that it concerns; null: all. */
-  lane: number | null;
   at_s: number;
-  /** In words, such as "dumbbell.rate = 5Mbit". */
+  /** In words, such as "dumbbell.rate = 5Mbit"; the lane's label is in it, if it is of one lane. */
   text: string;
 }
 
@@ -171,6 +169,8 @@ export interface Kind {
   name: string;
   summary: string;
   source: string;
+  /** Whether it is a box, which no lane gets while it runs: it can only be a lane that is added. */
+  box: boolean;
 }
 
 /** A series over time. */
@@ -328,7 +328,7 @@ export interface Frame {
 export interface Step {
   at_ns: number;
   what: "sent" | "queued" | "dropped" | "marked" | "transmitted" | "lost" | "delivered";
-  /** Name of the link, or of the traffic entry at the ends. */
+  /** Name of the link; empty at the ends of the way. */
   where: string;
   /** Of a drop or mark: its reason, in words; else empty. */
   why: string;
@@ -413,7 +413,7 @@ export interface ComparedAdvice {
 /** Answer to `compare`: first with `done` below 1 and no rows, again and again; then whole. */
 export interface Compared {
   type: "compared";
-  /** Share of the runs that have ended. */
+  /** Share of the runs that have ended; below 0: it was left, or has failed. */
   done: number;
   /** Replications of each lane. */
   runs: number;
