@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -25,10 +26,13 @@ def of_lanes(
         runs: replications, at least 1.
 
     Raises:
-        ScenarioError: there is no link to be compared.
+        ScenarioError: there is no link to be compared, or two lanes have the same label.
     """
     if watched is None:
         raise ScenarioError("there is no link on which disciplines could be compared")
+    for label, number in Counter(label for label, _ in lanes).items():
+        if number > 1:
+            raise ScenarioError(f'{number} lanes are called "{label}"; remove all but one of them')
     variants = tuple(
         Variant(label, _queue(scenario, watched), scenario) for label, scenario in lanes
     )
@@ -37,7 +41,7 @@ def of_lanes(
 
 
 def under_way(labels: Sequence[str], runs: int, done: float) -> dict[str, Any]:
-    """The message that a share (0 to 1) of a comparison is done."""
+    """The message that a share (0 to 1) of a comparison is done; below 0, that it has failed."""
     return {
         "type": "compared", "runs": runs, "lanes": list(labels), "done": done,
         "rows": [], "advice": None, "marked": "",

@@ -113,10 +113,16 @@ class Results:
         from forebay._explore import compared
 
         labels = [label for label, _ in lanes]
-        found = self._run(
-            lanes, runs, lambda done: tell(json.dumps(compared.under_way(labels, runs, done)))
-        )
-        tell(json.dumps(compared.message(found)))
+
+        def told(done: float) -> None:
+            tell(json.dumps(compared.under_way(labels, runs, done)))
+
+        try:
+            message = compared.message(self._run(lanes, runs, told))
+        except Exception:
+            told(-1)  # no progress is shown any more
+            raise
+        tell(json.dumps(message))
 
     def _report(self, lanes: Lanes, runs: int, tell: Tell) -> None:
         from forebay._compared.report import render

@@ -246,7 +246,10 @@ def test_every_change_is_recorded_and_saved_to_the_same_fingerprint(
     page.send("join", traffic={"kind": "bulk"}).send("burst", packets=20)
     page.send("seek", at_ns=2_400_000_000).send("leave", traffic=1)
     page.until(lambda: len(page.stage["changes"]) == 6)
-    assert [each["lane"] for each in page.stage["changes"]] == [None, 1, 0, None, None, None]
+    assert [each["text"] for each in page.stage["changes"]] == [
+        *("dumbbell.rate = 3Mbit", "dumbbell.queue.target = 20ms, codel", "pie replaces today"),
+        *("bulk-2 joins", "burst joins", "calls leaves"),
+    ]
     names = [each["name"] for each in page.stage["traffic"]]
     assert names == ["bulk", "calls", "bulk-2", "burst"]
     assert page.stage["traffic"][1]["left_s"] == pytest.approx(2.4)
@@ -458,6 +461,7 @@ def test_a_comparison_that_fails_is_told(page: Page, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("forebay._explore.results.Results._run", fails)
     page.send("compare", runs=2)
     assert "no memory" in page.said("this failed")["text"]
+    assert page.others[-1]["done"] < 0
     page.send("play").until(lambda: page.now > 100_000_000)
 
 

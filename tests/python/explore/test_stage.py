@@ -15,9 +15,10 @@ import forebay
 from explore.driven import DECLARED, INTERFACES, SCENARIO, Tab, declared, held, staged
 from forebay import _disk, _engine
 from forebay._engine import ScenarioError
-from forebay._explore import protocol, results
+from forebay._explore import compared, protocol, results
 from forebay._explore.inbox import Asked, Inbox
 from forebay._explore.stage import Client, Stage
+from forebay._scenario import Scenario
 from test_endpoints_in_c import WINDOW
 from test_plugins import compiled
 
@@ -32,6 +33,12 @@ def test_fewer_lanes_can_be_jumped_in() -> None:
                 assert tab.ask("pause") == other.said == []
                 assert tab.frame["now_ns"] == at_ns
                 assert tab.points == [at_ns // 1_000_000] * count == other.points
+
+
+def test_lanes_with_the_same_label_are_not_compared() -> None:
+    lane = ("codel", Scenario.of(SCENARIO))
+    with pytest.raises(ScenarioError, match='2 lanes are called "codel"'):
+        compared.of_lanes([("today", lane[1]), lane, lane], "bottleneck", 2)
 
 
 def test_messages_have_the_fields_that_are_declared() -> None:
