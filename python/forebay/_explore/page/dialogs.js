@@ -64,6 +64,7 @@ export function stories(list, told, tell) {
   open("Guided stories", make("ul", { className: "cards" }, ...cards));
 }
 
+/** @type {Record<Step["what"], string>} */
 const WHAT = {
   sent: "Sent by",
   queued: "Joins the queue of",
@@ -82,20 +83,30 @@ const KINDS = { ack: "an acknowledgment", control: "a control packet", data: "da
 export function packet(told, stage) {
   const flow = stage.flows[told.flow];
   const lane = stage.lanes.find(each => each.id === told.lane);
-  const whose = `${told.bytes} B of ${flow?.name ?? "a flow"}`;
+  const way = told.steps.flatMap(step => stage.links.find(link => link.name === step.where) ?? []);
+  const name = flow?.name ?? "a flow";
+  const ends = {
+    sent: way[0]?.source ?? name,
+    delivered: way.at(-1)?.target ?? name,
+    lost: "the way",
+  };
+  const whose = `${told.bytes} B of ${name}`;
   open(
     `Packet ${told.id}`,
     make("p", {}, `${whose}, ${KINDS[told.kind]}, under ${lane?.label ?? "?"}.`),
     told.steps.length
-      ? make("ol", { className: "life" }, ...told.steps.map(stepOf))
+      ? make("ol", { className: "life" }, ...told.steps.map(step => stepOf(step, ends)))
       : make("p", {}, "That is so long ago that nothing is kept of it."),
     make("p", { className: "small" }, told.ended ? "That is its end." : "It is still under way."),
   );
 }
 
-/** @param {Step} step */
-function stepOf(step) {
-  let words = `${WHAT[step.what]} ${step.where}`;
+/**
+ * @param {Step} step
+ * @param {Partial<Record<Step["what"], string>>} ends where it is without a link
+ */
+function stepOf(step, ends) {
+  let words = `${WHAT[step.what]} ${step.where || ends[step.what]}`;
   if (step.waiting !== null) words += `, where ${units.count(step.waiting, "packet")} waited`;
   if (step.why) words += `: ${units.reasonText(step.why)}`;
   const item = make("li", {}, make("time", {}, `${(step.at_ns / 1e9).toFixed(6)} s`), words);
