@@ -32,6 +32,7 @@ export class Chart {
   #values = make("div", { className: "values" });
   /** @type {HTMLElement[]} */
   #texts = [];
+  #instant = make("small");
   /** @type {uPlot | null} */
   #plot = null;
   #drawn = "";
@@ -40,15 +41,16 @@ export class Chart {
 
   /**
    * @param {keyof typeof CHARTED} measure
+   * @param {string} title
    * @param {ShownLane[]} lanes
    * @param {Ask | null} ask called when an instant is clicked at which somebody may ask why
    */
-  constructor(measure, lanes, ask) {
+  constructor(measure, title, lanes, ask) {
     this.#measure = CHARTED[measure];
     this.#lanes = lanes;
     this.#ask = ask;
     const whose = this.#measure.whole ? "all disciplines" : lanes[0].lane.label;
-    const label = `${this.#measure.title} of ${whose} over time`;
+    const label = `${title} of ${whose} over time`;
     this.#area = make("div", { role: "img", "aria-label": label });
     this.card = make("div", { className: "card chart" }, this.#values, this.#area);
   }
@@ -96,6 +98,9 @@ export class Chart {
       const words = value === null ? "–" : this.#measure.show(value);
       if (element.textContent !== words) element.textContent = words;
     }
+    const time = times[at];
+    const instant = time === undefined ? "" : `at ${time.toFixed(3)} s`;
+    if (this.#instant.textContent !== instant) this.#instant.textContent = instant;
   }
 
   resize() {
@@ -117,7 +122,7 @@ export class Chart {
     const named = curves.map(({ name, colour, dash }, place) =>
       make("span", {}, stroke(colour, dash, 20), name, this.#texts[place]),
     );
-    this.#values.replaceChildren(...named);
+    this.#values.replaceChildren(...named, this.#instant);
     this.#area.replaceChildren();
     if (curves.length) {
       const empty = /** @type {uPlot.AlignedData} */ ([[], ...curves.map(() => [])]);

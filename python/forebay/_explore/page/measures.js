@@ -20,7 +20,7 @@ import * as units from "./units.js";
  *
  * A measure that has charts.
  * @typedef {object} Charted
- * @property {string} title
+ * @property {(stage: Stage) => string} title
  * @property {string} button
  * @property {string} unit
  * @property {(value: number) => string} show
@@ -36,7 +36,7 @@ const REASON_COLOURS = [8, 2, 4, 5, 7, 9];
 /** @type {Record<Exclude<Measure, "variables">, Charted>} */
 export const CHARTED = {
   delay: {
-    title: "Delay by class",
+    title: () => "Delay by class",
     button: "Delay",
     unit: "ms, one way",
     show: units.milliseconds,
@@ -44,7 +44,7 @@ export const CHARTED = {
     curves: (stage, [{ history }]) => delays(stage, history),
   },
   queue: {
-    title: "Queue",
+    title: () => "Queue",
     button: "Queue",
     unit: "packets",
     show: String,
@@ -53,7 +53,7 @@ export const CHARTED = {
     curves: (_stage, lanes) => lanes.map(queue),
   },
   throughput: {
-    title: "Throughput by flow",
+    title: stage => `Throughput by ${unitOf(stage.flows)}`,
     button: "Throughput",
     unit: "bit/s, both directions",
     show: units.rate,
@@ -65,7 +65,7 @@ export const CHARTED = {
       })),
   },
   drops: {
-    title: "Drops and marks",
+    title: () => "Drops and marks",
     button: "Drops",
     unit: "packets, since the beginning",
     show: String,
@@ -73,17 +73,24 @@ export const CHARTED = {
     curves: (_stage, [{ history }]) => drops(history),
   },
   cwnd: {
-    title: "Congestion window by flow",
+    title: stage => `Congestion window by ${unitOf(ofTcp(stage))}`,
     button: "Windows",
     unit: "bytes",
     show: units.size,
     least: 1000,
-    curves: (stage, [{ history }]) => {
-      const tcp = stage.flows.filter(flow => flow.transport === "tcp");
-      return byFlow(stage, tcp, "cwnd", history).map(curve => ({ ...curve, gaps: true }));
-    },
+    curves: (stage, [{ history }]) =>
+      byFlow(stage, ofTcp(stage), "cwnd", history).map(curve => ({ ...curve, gaps: true })),
   },
 };
+
+/** @param {Stage} stage */
+const ofTcp = ({ flows }) => flows.filter(flow => flow.transport === "tcp");
+
+/**
+ * What has a curve: each flow where there are few, otherwise each class.
+ * @param {Flow[]} flows
+ */
+const unitOf = flows => (flows.length <= MANY ? "flow" : "class");
 
 /**
  * @param {Stage} stage
@@ -115,7 +122,6 @@ const queue = ({ lane, history }) => ({
 });
 
 /**
- * Flow by flow where there are few, otherwise class by class.
  * @param {Stage} stage
  * @param {Flow[]} flows
  * @param {"bps" | "cwnd"} of
@@ -124,7 +130,7 @@ const queue = ({ lane, history }) => ({
 function byFlow(stage, flows, of, history) {
   const places = flowPlaces(stage.flows);
   const groups =
-    flows.length <= MANY
+    unitOf(flows) === "flow"
       ? flows.map(flow => ({ ...flow, dash: places.get(flow.id) ?? 0, ids: [flow.id] }))
       : stage.classes.map(({ id, name }) => {
           const ids = flows.filter(flow => flow.class_id === id).map(flow => flow.id);

@@ -10,7 +10,7 @@ import { button, make, onColours } from "./style.js";
  * @import { ShownLane } from "./lanes.js"
  */
 
-const VARIABLES = { title: "The discipline's own variables", button: "Variables", unit: "" };
+const VARIABLES = { title: () => "The discipline's own variables", button: "Variables", unit: "" };
 const MEASURES = { ...CHARTED, variables: VARIABLES };
 /** @type {Measure[]} */
 const ASKED = ["queue", "delay", "drops"]; // of which somebody may ask why
@@ -110,16 +110,20 @@ export class Series {
     if (!this.#stage) return;
     for (const name of NAMES) {
       if (!this.#shown.has(name)) continue;
-      const section = this.#section(name);
+      const section = this.#section(name, this.#stage);
       this.#sections.set(section, name);
       this.#sight.observe(section);
     }
     this.#host.replaceChildren(...this.#sections.keys());
   }
 
-  /** @param {Measure} name */
-  #section(name) {
-    const { title, unit } = MEASURES[name];
+  /**
+   * @param {Measure} name
+   * @param {Stage} stage
+   */
+  #section(name, stage) {
+    const { unit } = MEASURES[name];
+    const title = MEASURES[name].title(stage);
     const head = make("h3", {}, title, ...(unit ? [make("small", {}, ` ${unit}`)] : []));
     const section = make("section", { className: "measure", "aria-label": title }, head);
     section.dataset.name = name;
@@ -132,7 +136,7 @@ export class Series {
       /** @type {import("./charts.js").Ask} */
       const asked = (lane, atS) => this.#ask(lane, atS, name === "drops");
       const ask = ASKED.includes(name) ? asked : null;
-      parts = groups.map(lanes => new Chart(name, lanes, ask));
+      parts = groups.map(lanes => new Chart(name, title, lanes, ask));
       this.#charts.set(name, parts);
     }
     const cards = parts.map(each => each.card);
