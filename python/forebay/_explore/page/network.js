@@ -17,6 +17,7 @@ import { colour, flowColour } from "./style.js";
 
 export const HEIGHT = 84;
 const MARGIN = 44;
+const EDGE = 4; // room beside a name
 const MANY = 12; // the names of more nodes are not written
 
 /**
@@ -110,7 +111,9 @@ export class Network {
       if (spots.size > MANY) continue;
       pen.fillStyle = colour("--quiet");
       pen.textBaseline = low ? "top" : "bottom";
-      pen.fillText(name, x, low ? y + 11 : y - 11);
+      const half = pen.measureText(name).width / 2 + EDGE;
+      const inside = Math.max(half, Math.min(width - half, x));
+      pen.fillText(name, inside, low ? y + 11 : y - 11);
     }
   }
 }

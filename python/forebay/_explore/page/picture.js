@@ -47,7 +47,7 @@ import { reasonText } from "./units.js";
  * @property {number} high
  *
  * @typedef {{ id: number, flow: number, kind: number, from: number, to: number }} Sends
- * @typedef {{ flow: number, kind: number, reason: string, x: number, since: number }} Falls
+ * @typedef {{ flow: number, kind: number, reason: string, aside: number, since: number }} Falls
  */
 
 const LOW = 180; // a lower picture is without hosts and links
@@ -280,11 +280,9 @@ export class Picture {
    * @param {number} now
    */
   #drop(flow, kind, reason, now) {
-    const tank = this.#tank;
     const before = this.#falling.length;
     if (before >= MOST_FALLING) return;
-    const x = tank.left + 18 + ((before * 37) % Math.max(40, tank.width * 0.55));
-    this.#falling.push({ flow, kind, reason, x, since: now });
+    this.#falling.push({ flow, kind, reason, aside: before * 37, since: now });
   }
 
   /**
@@ -462,22 +460,27 @@ export class Picture {
     const tank = this.#tank;
     this.#falling = this.#falling.filter(each => now - each.since < FALLING_MS);
     if (!this.#falling.length) return;
+    const reasons = new Set(this.#falling.map(each => reasonText(each.reason)));
+    const words = `dropped: ${[...reasons].join(", ")}`;
+    pen.font = "600 12px system-ui, sans-serif";
+    // They fall beside the words.
+    const free = tank.width - pen.measureText(words).width - 34;
+    const wide = Math.max(1, Math.min(0.55 * tank.width, free));
     for (const each of this.#falling) {
       const share = Math.max(0, (now - each.since) / FALLING_MS);
       pen.globalAlpha = 1 - share;
       const y = tank.bottom + 4 + share * share * (FALL - 14);
-      this.#box(each.x, y, 10, 10, this.#fill(each));
+      const x = tank.left + 18 + (each.aside % wide);
+      this.#box(x, y, 10, 10, this.#fill(each));
       pen.strokeStyle = colour("--bad");
       pen.lineWidth = 1.5;
-      pen.strokeRect(each.x, y, 10, 10);
+      pen.strokeRect(x, y, 10, 10);
     }
     pen.globalAlpha = 1;
-    const reasons = new Set(this.#falling.map(each => reasonText(each.reason)));
     pen.fillStyle = colour("--bad");
-    pen.font = "600 12px system-ui, sans-serif";
     pen.textAlign = "right";
     pen.textBaseline = "bottom";
-    pen.fillText(`dropped: ${[...reasons].join(", ")}`, tank.right, this.#height - 8);
+    pen.fillText(words, tank.right, this.#height - 8);
   }
 
   /**
