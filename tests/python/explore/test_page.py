@@ -80,6 +80,21 @@ def test_series_are_chosen_and_have_values(tab: Tab) -> None:
     tab.page.locator("#window").select_option("inf")
 
 
+def test_titles_say_what_the_series_are_of_and_values_when_they_were(tab: Tab) -> None:
+    tab.page.set_viewport_size({"width": 1360, "height": 2800})
+    tab.seek(3)
+    tab.show_series()
+    tab.show_changes()
+    for name in ("throughput", "cwnd"):
+        expect(tab.page.locator(f".measure[data-name={name}] h3")).to_contain_text("by flow")
+    for flows in range(4, 10):
+        tab.click("#join")
+        expect(tab.page.locator("#legend [role=listitem]")).to_have_count(flows)
+    for name in ("throughput", "cwnd"):
+        expect(tab.page.locator(f".measure[data-name={name}] h3")).to_contain_text("by class")
+    expect(tab.page.locator(".measure[data-name=queue] .values small")).to_have_text("at 3.000 s")
+
+
 def test_links_and_parameters_change(tab: Tab) -> None:
     tab.seek(3)
     tab.show_changes()
@@ -149,8 +164,15 @@ def test_a_wrong_value_is_said_where_it_stands(tab: Tab) -> None:
     rate.fill("fast")
     rate.press("Enter")
     wrong = tab.page.locator("#change .wrong", has_text="fast").first
-    expect(wrong).to_be_visible()
+    expect(wrong).to_have_text('expected a rate such as "10Mbit", got "fast"')
     expect(rate).to_have_attribute("aria-invalid", "true")
+    target = tab.page.get_by_label("target", exact=True).first
+    interval = tab.page.get_by_label("interval", exact=True).first
+    interval.fill("1ms")
+    interval.press("Enter")
+    wrong = tab.page.locator("#change .wrong", has_text="1ms").first
+    expect(wrong).to_have_text('target must be below interval ("1ms"), got "5ms"')
+    expect(target).to_have_value("5ms")
     assert tab.recorded() == 0
     tab.click("#play")
     tab.wait("() => Number(document.querySelector('#clock b').textContent) > 0.2")
@@ -162,6 +184,12 @@ def test_traffic_joins_bursts_and_leaves(tab: Tab) -> None:
     tab.page.locator("#joiner").select_option("A constant stream of 2 Mbit/s")
     tab.click("#join")
     expect(tab.page.locator("#legend [role=listitem]")).to_have_count(4)
+    for wrong in ("-3", "0", "1.5", "many", "100001"):
+        tab.page.locator("#burst-packets").fill(wrong)
+        tab.click("#burst")
+        expect(tab.page.locator("#burst-wrong")).to_have_text(
+            "Must be a whole number, 1 to 100,000."
+        )
     tab.page.locator("#burst-packets").fill("50")
     tab.click("#burst")
     expect(tab.page.locator("#legend [role=listitem]")).to_have_count(5)
@@ -189,8 +217,24 @@ def test_disciplines_are_exchanged_added_and_removed(tab: Tab) -> None:
         tab.page.get_by_role("button", name="Remove").last.click()
         expect(tab.page.locator(".lane")).to_have_count(count)
     tab.page.locator("#kind-more").select_option("codel")
-    tab.click("#add-lane")
-    expect(tab.page.locator(".lane")).to_have_count(2)
+    for count in (2, 3, 4):
+        tab.click("#add-lane")
+        expect(tab.page.locator(".lane")).to_have_count(count)
+    expect(tab.page.locator(".lane h2")).to_have_text(["fifo", "codel", "codel (2)", "codel (3)"])
+    for count in (3, 2):
+        tab.page.get_by_role("button", name="Remove").last.click()
+        expect(tab.page.locator(".lane")).to_have_count(count)
+
+
+def test_a_discipline_that_is_refused_is_not_shown_as_chosen(tab: Tab) -> None:
+    tab.show_changes()
+    select = tab.page.locator("#change select[id^=kind-]").first
+    offered = {each.get_attribute("value") for each in select.locator("option").all()}
+    assert not offered & {"kernel", "aspq", "none"}
+    select.evaluate("it => it.append(new Option('aspq'))")
+    select.select_option("aspq")
+    expect(tab.page.locator("#said")).to_contain_text("add aspq as a lane")
+    expect(select).to_have_value("fifo")
 
 
 def test_a_packet_tells_its_story(tab: Tab) -> None:
@@ -201,6 +245,7 @@ def test_a_packet_tells_its_story(tab: Tab) -> None:
     for key in ("ArrowLeft", "ArrowLeft", "Enter"):
         picture.press(key)
     dialog = tab.page.locator("dialog")
+    expect(dialog).to_contain_text("Sent by home")
     expect(dialog).to_contain_text("Joins the queue of uplink")
     expect(dialog).to_contain_text("It is still under way")
     tab.press("Escape")
@@ -339,6 +384,24 @@ def test_words_stay_whole_and_the_delay_is_in_sight(tab: Tab) -> None:
 def test_the_direction_is_said(tab: Tab) -> None:
     expect(tab.page.locator("#direction")).to_have_text("Queue of uplink: home → internet")
     expect(tab.page.locator(".measure[data-name=throughput] h3")).to_contain_text("both directions")
+
+
+def test_names_of_hosts_stay_within_the_picture(tab: Tab) -> None:
+    drawn_ends = """async width => {
+        const { Network } = await import(new URL("static/network.js", document.baseURI));
+        const pen = document.createElement("canvas").getContext("2d");
+        const ends = [];
+        pen.fillText = (name, x) => {
+            const half = pen.measureText(name).width / 2;
+            ends.push(x - half, x + half);
+        };
+        const names = ["a-home-behind-a-router", "content-delivery-servers"];
+        const nodes = names.map((name, x) => ({ name, x, y: 0.5 }));
+        new Network().draw(pen, { nodes, links: [] }, new Map(), width, 1, () => {});
+        return ends;
+    }"""
+    ends = tab.page.evaluate(drawn_ends, 400)
+    assert len(ends) == 4 and min(ends) >= 0 and max(ends) <= 400
 
 
 def test_packets_have_one_size_in_all_lanes(tab: Tab) -> None:

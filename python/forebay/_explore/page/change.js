@@ -8,6 +8,7 @@ import * as units from "./units.js";
 
 const SYSTEMS = ["cp-aqm", "cq-aqm", "ncq", "wred", "rio", "wrt"];
 const MOST_LANES = 6;
+const MOST_BURST = 100_000;
 
 /** @type {Record<string, Record<string, string>>} */
 const JOINERS = {
@@ -76,7 +77,9 @@ export class ChangePanel {
    */
   wrong(path, text) {
     const field = this.#fields.find(each => each.path === path);
-    field?.refuse(text);
+    // It begins with the place in the recorded changes, which nobody has written.
+    const [, at = path, words = text] = /\bset\.(\S+): (.*)$/s.exec(text) ?? [];
+    field?.refuse(at === path ? words : `${at.split(".").pop()} ${words}`);
     return field !== undefined;
   }
 
@@ -124,12 +127,11 @@ export class ChangePanel {
     /** @param {Queue[]} queues */
     const show = queues => this.#send("lanes", { queues });
     const queues = lanes.map(lane => ({ ...lane.queue, label: lane.label }));
+    const disciplines = kinds.filter(kind => !kind.box);
     const rows = lanes.map((lane, place) => {
-      const select = choice(kinds, lane.kind, `Discipline of lane ${place + 1}`);
+      const select = choice(disciplines, lane.kind, `Discipline of lane ${place + 1}`);
       select.id = `kind-${lane.id}`;
-      select.addEventListener("change", () =>
-        this.#send("queue", { queue: select.value, lane: lane.id }),
-      );
+      onChoice(select, queue => this.#send("queue", { queue, lane: lane.id }));
       const remove = button("Remove", () => show(queues.filter((_, at) => at !== place)), {
         disabled: lanes.length === 1,
         "aria-label": `Remove ${lane.label}`,
@@ -157,7 +159,7 @@ export class ChangePanel {
       make("option", { value: name, selected: name === stage.watched }, name),
     );
     const select = make("select", { id: "watched" }, ...options);
-    select.addEventListener("change", () => this.#send("watch", { link: select.value }));
+    onChoice(select, link => this.#send("watch", { link }));
     const label = make("label", { for: "watched" }, "Queue shown");
     return make("div", {}, make("div", { className: "field" }, label, select), list);
   }
@@ -211,30 +213,37 @@ export class ChangePanel {
       id: "burst-packets",
       value: "100",
       inputMode: "numeric",
-      "aria-label": "Packets of the burst",
+      "aria-describedby": "burst-wrong",
     });
+    const wrong = make("p", { className: "wrong", role: "alert", id: "burst-wrong" });
     const burst = () => {
-      const number = Math.round(Number(packets.value));
-      packets.setAttribute("aria-invalid", String(!(number >= 1)));
-      if (number >= 1) this.#send("burst", { packets: number });
+      const number = Number(packets.value);
+      const fits = Number.isInteger(number) && number >= 1 && number <= MOST_BURST;
+      packets.setAttribute("aria-invalid", String(!fits));
+      const most = MOST_BURST.toLocaleString("en");
+      wrong.textContent = fits ? "" : `Must be a whole number, 1 to ${most}.`;
+      if (fits) this.#send("burst", { packets: number });
     };
     return make(
       "div",
       { className: "rows" },
       ...rows,
       row(joiner, button("Join", join, { id: "join" })),
-      row("Packets of 1500 B at once", packets, button("Burst", burst, { id: "burst" })),
+      make("label", { for: "burst-packets" }, "Packets of 1500 B at once"),
+      row(packets, button("Burst", burst, { id: "burst" })),
+      wrong,
     );
   }
 
   /** @param {Stage} stage */
-  #recorded({ changes, lanes }) {
+  #recorded({ changes }) {
     if (!changes.length) return make("p", { className: "small" }, "None so far.");
-    const rows = changes.map(({ id, lane, at_s, text }) => {
-      const label = lanes.find(each => each.id === lane)?.label;
-      const words = `${units.time(at_s)}: ${text}${label ? `, ${label}` : ""}`;
+    const rows = changes.map(({ id, at_s, text }) => {
       const forget = () => this.#send("forget", { change: id });
-      return row(words, button("Take back", forget, { "aria-label": `Take back ${text}` }));
+      return row(
+        `${units.time(at_s)}: ${text}`,
+        button("Take back", forget, { "aria-label": `Take back ${text}` }),
+      );
     });
     return make("div", { className: "rows" }, ...rows);
   }
@@ -247,6 +256,20 @@ const row = (...content) =>
     { className: "row" },
     ...content.map(each => (typeof each === "string" ? make("span", {}, each) : each)),
   );
+
+/**
+ * Ask for what is chosen. Until that is done, the list shows what there is.
+ * @param {HTMLSelectElement} select
+ * @param {(value: string) => void} ask
+ */
+function onChoice(select, ask) {
+  const is = select.value;
+  select.addEventListener("change", () => {
+    const { value } = select;
+    select.value = is;
+    ask(value);
+  });
+}
 
 /**
  * A list of disciplines to choose from.
