@@ -155,6 +155,12 @@ class Comparison:
         """The seed of each replication."""
         return tuple(run.seed for run in self.runs_of(self.labels[0]))
 
+    @property
+    def plugins(self) -> list[dict[str, Any]]:
+        """The plug-ins that any run loaded: `file` and `sha256` of each."""
+        found = [each for run in self.runs for each in run.result.summary.get("plugins", [])]
+        return list({(each["file"], each["sha256"]): each for each in found}.values())
+
     def runs_of(self, label: str) -> tuple[Run, ...]:
         """The replications of one discipline."""
         return tuple(run for run in self.runs if run.discipline == label)

@@ -83,6 +83,7 @@ def summary(comparison: Comparison) -> dict[str, Any]:
         "seeds": list(comparison.seeds),
         "confidence": comparison.level,
         "baseline": comparison.baseline,
+        "plugins": comparison.plugins,
         "disciplines": [_of_variant(comparison, variant) for variant in comparison.variants],
         "advice": advice.plain(),
     }

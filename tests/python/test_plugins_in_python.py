@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -368,6 +369,10 @@ def test_compare_and_sweep_know_files(tmp_path: Path, named: Path) -> None:
     words = ("--disciplines", "codel,short", "-r", "2", "--out", tmp_path / "compared")
     made = command("--plugin", named, "compare", tmp_path / "scenario.json", *words)
     assert made.returncode == 0 and "short" in made.stdout, made.stderr
+    digest = hashlib.sha256(named.read_bytes()).hexdigest()
+    summary = json.loads((tmp_path / "compared" / "summary.json").read_text())
+    assert summary["plugins"] == [{"file": str(named), "sha256": digest}]
+    assert f"SHA-256 {digest}" in (tmp_path / "compared" / "report.html").read_text()
     out = tmp_path / "out"
     sweep.run(study(tmp_path, disciplines=["fifo", "short"], replications=1), out)
     assert set(sweep.results(out).runs["discipline"]) == {"fifo", "short"}

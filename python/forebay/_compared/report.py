@@ -204,6 +204,9 @@ def _what_was_run(comparison: Comparison) -> Iterator[Block]:
     facts = [("Scenario", comparison.scenario.name), ("forebay", str(summaries[0]["version"]))]
     if comparison.command:
         facts.insert(0, ("Command", Md(f"`{comparison.command}`")))
+    facts += [
+        ("Plug-in", f"{each['file']}, SHA-256 {each['sha256']}") for each in comparison.plugins
+    ]
     if spent:
         facts.append(("Simulated", f"{packets:,} packets in {spent:.1f} s of CPU time"))
     else:
