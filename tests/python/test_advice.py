@@ -39,7 +39,7 @@ PRICE = re.compile(
     r"(.*?) [\d.]+( ±[\d.]+)?( \S+| percentage points)? (lower|higher) than (today|under (d\d))"
 )
 UNSURE = re.compile(
-    r"(.*?) from [\d.]+ lower to [\d.]+( \S+)? higher than under (d\d): "
+    r"(.*?) from [\d.]+ lower to [\d.]+( \S+| percentage points)? higher than under (d\d): "
     r"the two cannot be told apart with these runs"
 )
 SIZES = {GOODPUT: 5e6, TAIL_DELAY: 80.0, LOSS: 0.01, COMPLETION: 2.0, MOS: 3.2, QUEUE_DELAY: 60.0}
@@ -104,6 +104,7 @@ def test_the_sentences_agree_with_the_means() -> None:
                 assert "nothing was measured" in sentence
                 continue
             criterion, best = by_name[match[1]], match[match.re.groups]
+            assert ("percentage points" in sentence) == (criterion.measure is LOSS), sentence
             assert advice.pick is not None
             assert best == criterion.best[0]
             difference = criterion.difference(advice.pick, best)
@@ -239,7 +240,7 @@ def test_nobody_is_clearly_best_by_what_nobody_notices() -> None:
     wait = results(QUEUE_DELAY, {"fq": 5.1, "cake": 5.2, "today": 720.0}, 0.001)
     advice = advice_from([game, wait], [], [], ["fq", "cake", "today"], 10, LEVEL)
     assert (advice.pick, advice.verdict) == ("fq", "equal")
-    assert "In no measure would a user notice whether it is fq or cake." in advice.why
+    assert "In no measure that decides would a user notice whether it is fq or cake." in advice.why
     # A single measure in which it can be noticed is enough.
     call = results(MOS, {"fq": 4.4, "cake": 4.2, "today": 1.0}, 0.001)
     advice = advice_from([game, wait, call], [], [], ["fq", "cake", "today"], 10, LEVEL)

@@ -204,7 +204,7 @@ def _conclusion(
     why = _why(criteria, pick)
     if ranking.alike:
         several = listed((pick, *ranking.alike), "or")
-        why += f" In no measure would a user notice whether it is {several}."
+        why += f" In no measure that decides would a user notice whether it is {several}."
     if ranking.open:
         why = f"{why} {_undecided(ranking, replications)}"
         return "open", pick, f"Start with {pick}, and run more.", why, more

@@ -24,8 +24,7 @@ def amount(difference: Interval, criterion: Criterion) -> str:
     """The size of a difference, without its sign."""
     shown = shown_in(criterion.measure, largest(criterion.intervals.values()))
     size = Interval(abs(difference.mean), difference.half_width, difference.samples)
-    points = " percentage points" if criterion.measure is LOSS else unit(shown)
-    return f"{text(size, shown)}{points}"
+    return f"{text(size, shown)}{_apart(criterion, shown)}"
 
 
 def least_noticed(criterion: Criterion) -> str:
@@ -43,7 +42,12 @@ def between(difference: Interval, criterion: Criterion) -> str:
         text(Interval(abs(difference.mean + end), None, difference.samples), shown)
         for end in (-half, half)
     )
-    return f"from {low} lower to {high}{unit(shown)} higher"
+    return f"from {low} lower to {high}{_apart(criterion, shown)} higher"
+
+
+def _apart(criterion: Criterion, shown: Measure) -> str:
+    """The unit of a difference."""
+    return " percentage points" if criterion.measure is LOSS else unit(shown)
 
 
 def queue_in_words(queue: Mapping[str, Any]) -> str:
