@@ -122,6 +122,11 @@ def _kind_of(owner: type[Part]) -> Kind:
         raise PluginError(f"{what}: an annotation: {error}") from None
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", owner.__name__)
     name = owner.name or words.replace("_", "-").lower()
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9._-]+", name):
+        raise PluginError(
+            f"{what} cannot be called {json.dumps(name, ensure_ascii=False, default=repr)}; "
+            'use letters, digits, "-", "_" and "."'
+        )
     summary = (owner.__doc__ or "").strip().partition("\n")[0].rstrip(".")
     return Kind(
         owner=owner,
