@@ -8,18 +8,22 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import pytest
+from click.testing import CliRunner
 from pydantic import Field
 
 import forebay
 from forebay import _scenario as scenario
 from forebay import sweep
 from forebay._advice import gate as gates
+from forebay._cli import app, kinds
 from forebay._plugin import process
 from forebay.testing import check
 from small_study import study
@@ -185,6 +189,20 @@ def test_kinds_explains_a_file_and_the_gate_refuses_it(gate: Path, tmp_path: Pat
     assert not gates.fits(compared)
     with pytest.raises(forebay.ScenarioError, match=r"plugins\[0\]: a class in Python runs in sim"):
         gates.configuration(compared, "marks")
+
+
+def test_a_long_check_gives_a_sign_of_life(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def check(_: str) -> list[tuple[str, str | None]]:
+        time.sleep(0.2)
+        return [("short", None)]
+
+    (tmp_path / "mine.py").write_text(SHORT)
+    monkeypatch.setattr(kinds, "_engine", SimpleNamespace(check_plugin=check))
+    words = ["kinds", "--check", str(tmp_path / "mine.py")]
+    assert "checking" not in CliRunner().invoke(app, words).stderr
+    monkeypatch.setattr(kinds, "PATIENCE", 0.0)
+    done = CliRunner().invoke(app, words)
+    assert "checking" in done.stderr and done.stdout == "short: keeps every contract\n"
 
 
 def test_the_content_of_a_file_is_part_of_the_identity(tmp_path: Path) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import click
@@ -17,6 +20,24 @@ from forebay._cli.help import Command
 from forebay._cli.options import as_json, path_option
 from forebay._engine import ScenarioError
 from forebay._scenario import plugins
+
+PATIENCE = 5.0
+"""Seconds of a check after which a sign of life is due."""
+
+
+@contextmanager
+def _sign_of_life() -> Iterator[None]:
+    said = (
+        "checking ... (if a contract is broken, up to 2000 runs look for the fewest packets that "
+        "show it; of a class in Python that can take a minute or more)"
+    )
+    timer = Timer(PATIENCE, say, [said], {"err": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @click.command(cls=Command)
@@ -40,7 +61,8 @@ def command(kind: str | None, check: Path | None, as_json: bool) -> None:
     from forebay._cli.drawn import Terminal
 
     if check is not None:
-        faults = _engine.check_plugin(str(check))
+        with _sign_of_life():
+            faults = _engine.check_plugin(str(check))
         if not faults:
             raise ScenarioError(f"{check}: it contains no discipline, which alone are checked")
         for name, fault in faults:
