@@ -360,6 +360,7 @@ def test_after_running_it_says_what_was_too_little() -> None:
     )
     kinds = {hint.kind for hint in found.hints}
     assert {"never-full", "rare", "open-loop"} <= kinds
+    assert any(hint.text.startswith("Less than 1 % of up was used") for hint in found.hints)
     flood = scenario().document
     flood["traffic"] = [
         {"name": "flood", "kind": "cbr", "from": "a", "to": "b", "rate": "12Mbit", "size": "1000B"}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.padding import Padding
 from rich.table import Table
 
 from forebay._cli import app
@@ -89,6 +90,19 @@ def test_names_cannot_send_sequences_to_the_terminal(
         shown = CliRunner().invoke(app, arguments).output
         assert "name" in shown
         assert not set(shown) & set("\x1b\x07\x9b"), arguments
+
+
+def test_no_line_ends_with_spaces() -> None:
+    console = Terminal(width=40)
+    table = Table("name", "number", box=None)
+    table.add_row("a", "1")
+    with console.capture() as captured:
+        console.print(Padding("- " + "word " * 20, (0, 0, 0, 2)))
+        console.print(table)
+    lines = captured.get().splitlines()
+    assert [line for line in lines if line.endswith(" ")] == []
+    assert lines[0].startswith("  - word") and lines[1].startswith("  word")
+    assert lines[-2:] == [" name  number", " a     1"]
 
 
 def test_styles_still_reach_the_terminal() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from click.testing import CliRunner
 
 from forebay import load
 from forebay._cli import app
+from forebay._cli.drawn import Terminal
 from forebay.attack import why
+from forebay.attack.because import print_answer
 
 NETWORK = """\
 duration = "16s"
@@ -109,6 +112,15 @@ def test_the_command(scenario: Path) -> None:
     told = json.loads(CliRunner().invoke(app, [*words, "--json"]).output)
     assert told["cause"]["name"] == "limit" and told["cause"]["shown"]
     assert {each["name"] for each in told["tried"]} == {"download", "call", "limit"}
+
+
+def test_what_changes_nothing_has_no_sign(scenario: Path) -> None:
+    answer = why(load(scenario), at="9.4s", discipline="fifo")
+    nothing = tuple(replace(each, relief=-0.004) for each in answer.tried)
+    console = Terminal(width=40)
+    with console.capture() as captured:
+        print_answer(console, replace(answer, tried=nothing))
+    assert " 0 %" in captured.get() and "-0 %" not in captured.get()
 
 
 @pytest.mark.parametrize(

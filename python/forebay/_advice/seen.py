@@ -57,7 +57,7 @@ def _never_full(comparison: Comparison, network: Network, *, explained: bool) ->
         name, share = fuller
         yield Hint(
             "another-link-full",
-            f"At most {100 * most:.0f} % of {network.link} was used, but {100 * share:.0f} % of "
+            f"{_at_most(most)} of {network.link} was used, but {100 * share:.0f} % of "
             f"{name}, which the same traffic crosses. The queue of {name} matters more. Compare "
             f"with --link {name}, too.",
             before=False,
@@ -72,8 +72,8 @@ def _never_full(comparison: Comparison, network: Network, *, explained: bool) ->
     if max(lost, default=0.0) > _NO_LOSS or max(waits, default=0.0) > _NO_QUEUE_MS:
         yield Hint(
             "not-filled",
-            f"At most {100 * most:.0f} % of {network.link} was used, although packets waited or "
-            "were dropped there. Either the load comes in bursts, or congestion windows cannot "
+            f"{_at_most(most)} of {network.link} was used, although packets waited or were dropped "
+            "there. Either the load comes in bursts, or congestion windows cannot "
             "fill the link between drops.",
         )
         return
@@ -83,11 +83,16 @@ def _never_full(comparison: Comparison, network: Network, *, explained: bool) ->
         changes = (Change(f"{network.path}.rate", rate(lower)),)
     yield Hint(
         "never-full",
-        f"At most {100 * most:.0f} % of {network.link} was used, and hardly any packet waited. "
+        f"{_at_most(most)} of {network.link} was used, and hardly any packet waited. "
         "Disciplines differ only under congestion. Add flows, or lower the rate.",
         changes,
         before=False,
     )
+
+
+def _at_most(share: float) -> str:
+    """How much of a link was used, at the beginning of a sentence."""
+    return f"At most {100 * share:.0f} %" if share >= 0.01 else "Less than 1 %"
 
 
 def _fuller(comparison: Comparison) -> tuple[str, float] | None:
@@ -126,7 +131,7 @@ def _reverse_full(comparison: Comparison) -> Iterable[Hint]:
     full = (
         f"The other direction, {name}, is full, too"
         if most >= CONGESTED
-        else f"At most {100 * most:.0f} % of {comparison.link} was used, but the other direction, "
+        else f"{_at_most(most)} of {comparison.link} was used, but the other direction, "
         f"{name}, is full"
     )
     changes: tuple[Change, ...] = ()

@@ -61,14 +61,32 @@ class Bar:
 
 
 class Terminal(Console):
-    """A console on which names from files cannot move the cursor or change colours."""
+    """A console on which names from files cannot move the cursor or change colours.
+
+    No line ends with spaces.
+    """
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
         """What is to be shown, without the control characters of its texts."""
+        spaces: list[Segment] = []
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(printable(segment.text), segment.style)
+            if segment.control:
+                yield segment
+                continue
+            for number, part in enumerate(printable(segment.text).split("\n")):
+                if number:
+                    spaces.clear()
+                    yield Segment.line()
+                text = part.rstrip(" ")
+                if text:
+                    yield from spaces
+                    spaces.clear()
+                    yield Segment(text, segment.style)
+                if part != text:
+                    spaces.append(Segment(part[len(text) :], segment.style))
+        yield from spaces
 
     def on_broken_pipe(self) -> None:
         """End quietly when nobody reads any more."""

@@ -116,7 +116,7 @@ def _table(answer: Answer) -> Table:
         [
             each.without.what,
             each.refused or _amount(answer, each.seen),
-            Cell("–" if each.refused else f"{100 * max(-1.0, min(1.0, each.relief)):.0f} %"),
+            Cell("–" if each.refused else f"{round(100 * max(-1.0, min(1.0, each.relief)))} %"),
             "shown" if each.shown else "",
         ]
         for each in answer.tried
