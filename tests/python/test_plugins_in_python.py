@@ -353,7 +353,11 @@ def test_who_breaks_the_contract_is_named(
         ),
         ("forebay.Packets", "forebay.Package", r"mine.py:6, in Short: AttributeError"),
         ("class Short", "class (Short", "line 4: invalid syntax"),
-        ("    limit", '    name = "My AQM"\n    limit', 'class Short cannot be called "My AQM"; use'),
+        (
+            "    limit",
+            '    name = "My AQM"\n    limit',
+            'class Short cannot be called "My AQM"; use',
+        ),
         ("    limit", "    name = 5\n    limit", "class Short cannot be called 5; use letters"),
         ("(forebay.Discipline)", "", "it defines no part"),
     ],
