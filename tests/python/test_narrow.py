@@ -53,12 +53,12 @@ def telephone(chromium: Browser) -> Iterator[Page]:
     page.close()
 
 
-def measured(text: str, page: Page) -> dict[str, Any]:
+def measured(text: str, page: Page, width: int = WIDTH) -> dict[str, Any]:
     """What a browser says of a page, once its figures are drawn."""
     page.set_content(text)
     page.wait_for_function("() => document.querySelectorAll('.figure svg.marks').length > 0")
     found: dict[str, Any] = page.evaluate(MEASURE)
-    assert found["width"] == WIDTH
+    assert found["width"] == width
     return found
 
 
@@ -106,6 +106,18 @@ def test_a_card_shows_what_cannot_be_told(telephone: Page) -> None:
     cells = measured(page, telephone)["cells"]
     # A cell without anything in it has no place on a card.
     assert cells == ["cannot tell", "12 Mbit/s", "11 Mbit/s", "13 Mbit/s"]
+
+
+def test_a_long_label_is_folded_on_a_wide_page(chromium: Browser) -> None:
+    label = "fq-codel with a target of three milliseconds for the uplink of the house, and a limit"
+    columns = ["", *(f"p99 delay variation of the game number {at}, ms" for at in range(6))]
+    cells = [Cell("199.25", "±279.25", "best") for _ in columns[1:]]
+    table = Table(columns, [["fifo", *cells], [label, *cells]], "What decides")
+    panel = Panel("", "x", "y", [Series(label, [0.0, 1.0], [0.0, 1.0])])
+    page = html.render(Report("A page", "Fit", "Words.", [table, Figure([panel], "a line")]))
+    wide = chromium.new_page(viewport={"width": 1280, "height": 2000})
+    assert measured(page, wide, 1280)["beyond"] == []
+    wide.close()
 
 
 def test_what_does_not_fit_is_found(telephone: Page) -> None:

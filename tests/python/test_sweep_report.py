@@ -67,6 +67,19 @@ def test_it_draws_the_intervals_and_pairs_of_the_data(tmp_path: Path) -> None:
     )
 
 
+def test_axes_of_trade_offs_do_not_begin_below_zero(tmp_path: Path) -> None:
+    text, measures = written(tmp_path, axis=[RATE, FLOWS])
+    tail = measures["sensors: 99th percentile delay, ms"]
+    panels = chosen(text, **{"trade-x": measures["bulk: Goodput, kb/s"], "trade-y": tail})
+    below = 0
+    for panel in panels:
+        reaches = any(row["y"] < row["yy"] ** 0.5 for row in panel["data"]["regions"])
+        scale = panel["spec"]["layer"][0]["encoding"]["y"]["scale"]
+        assert scale.get("domainMin") == (0 if reaches else None)
+        below += reaches
+    assert 0 < below < len(panels)
+
+
 def test_it_says_how_replications_were_chosen(tmp_path: Path) -> None:
     until = {"key": TAIL, "half_width": "20%", "at_most": 30}
     text, measures = written(tmp_path, replications=None, until=until)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ from forebay._report.page import (
     Text,
     plain,
 )
-from forebay._report.panel import Panel, Region, Series, wide
+from forebay._report.panel import Panel, Range, Region, Series, wide
 from forebay._report.table import number
 from forebay.sweep.axes import Axis
 from forebay.sweep.data import StudyData
@@ -398,7 +399,10 @@ class Charts:
                 for name, cell in zip(self.data.disciplines, row, strict=True)
                 if cell
             ]
-            panels.append(Panel(self._described(steps, None), x.said, y.said, regions=regions))
+            across = _from_zero([(each.x, each.xx) for each in regions])
+            up = _from_zero([(each.y, each.yy) for each in regions])
+            title = self._described(steps, None)
+            panels.append(Panel(title, x.said, y.said, (), regions, across, up))
         return Figure(panels, f"{y.said} against {x.said}")
 
     def _described(self, steps: Sequence[int], without: int | None) -> str:
@@ -419,6 +423,12 @@ class Charts:
             if values[0] is not None:
                 cells[row][at[label]] = [None if v is None else float(f"{v:.6g}") for v in values]
         return cells
+
+
+def _from_zero(means: Sequence[tuple[float, float | None]]) -> Range | None:
+    """The range of an axis, if an interval reaches below 0, where no measure lies."""
+    below = any(mean < math.sqrt(variance or 0.0) for mean, variance in means)
+    return (0.0, None) if below else None
 
 
 def _series(name: str, x: Sequence[Any], found: Sequence[Sequence[float | None]]) -> Series:
