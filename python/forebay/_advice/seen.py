@@ -92,7 +92,7 @@ def _never_full(comparison: Comparison, network: Network, *, explained: bool) ->
 
 def _at_most(share: float) -> str:
     """How much of a link was used, at the beginning of a sentence."""
-    return f"At most {100 * share:.0f} %" if share >= 0.01 else "Less than 1 %"
+    return f"At most {100 * share:.0f} %" if share > 0.005 else "Less than 1 %"
 
 
 def _fuller(comparison: Comparison) -> tuple[str, float] | None:
