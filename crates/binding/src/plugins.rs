@@ -107,8 +107,11 @@ fn in_thread(watch: &forebay::Watch, act: Box<dyn FnOnce() -> Answer + Send>) ->
     let run = move || {
         begun.0.begin();
         begun.1.begin();
+        // Python makes a state for a thread that attaches and ends it when that detaches. Attached
+        // here, the thread keeps one for all calls into classes.
+        let answer = Python::attach(|py| py.detach(act));
         // The receiver is gone if the call was given up.
-        let _ = sender.send(act());
+        let _ = sender.send(answer);
     };
     let thread = thread::Builder::new().name("forebay-plugins".into()).spawn(run)?;
     loop {
