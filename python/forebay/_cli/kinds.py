@@ -29,7 +29,7 @@ PATIENCE = 5.0
 def _sign_of_life() -> Iterator[None]:
     said = (
         "checking ... (if a contract is broken, up to 2000 runs look for the fewest packets that "
-        "show it; of a class in Python that can take a minute or more)"
+        "show it)"
     )
     timer = Timer(PATIENCE, say, [said], {"err": True})
     timer.daemon = True
