@@ -277,15 +277,13 @@ def test_a_class_that_ends_the_process_is_named(place: str, function: str, tmp_p
     ("wake", "said"),
     [("now + 1_000_000", "for ever: whenever the time comes"), ("2**62", "more than a day")],
 )
-def test_a_class_that_holds_packets_for_ever_is_named(
-    wake: str, said: str, tmp_path: Path
-) -> None:
+def test_a_class_that_holds_packets_for_ever_is_named(wake: str, said: str, tmp_path: Path) -> None:
     never = f"    def wake(self, now):\n        return {wake} if self.queue else None\n"
     (tmp_path / "mine.py").write_text(SHORT + never)
     here = forebay.Scenario.of(document("short", plugins=["mine.py"]), base=str(tmp_path))
     with pytest.raises(forebay.ScenarioError, match=rf"it holds back \d+ packets .*{said}"):
         forebay.run(here)
-    with pytest.raises(AssertionError, match="holds back|waiting"):
+    with pytest.raises(AssertionError, match=r"holds back|waiting"):
         check(tmp_path / "mine.py")
 
 
