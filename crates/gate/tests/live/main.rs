@@ -223,6 +223,7 @@ fn ipv6_is_shaped() {
             rule = [{ name = "six", source = ["fd77::/64"], destination_port = [5006], q = 4 }]
         "#;
         let mut gate = net.gate(config, &[]);
+        net.wait_until_open6();
         let (sender, receiver) = net.udp6(5006);
         let listener = Listener::new(receiver);
         send(&sender, 200, 952, 2_000.0);

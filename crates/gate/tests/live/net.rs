@@ -178,16 +178,12 @@ impl Net {
     /// Waits until packets pass from the left host to the right one: what the hosts send while their
     /// interfaces come up, no gate sees.
     pub fn wait_until_open(&self) {
-        let (sender, receiver) = self.udp(4_999);
-        receiver.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
-        let begin = Instant::now();
-        loop {
-            let _ = sender.send(b"?");
-            if receiver.recv(&mut [0; 16]).is_ok() {
-                return;
-            }
-            assert!(begin.elapsed() < Duration::from_secs(10), "nothing passes");
-        }
+        wait_until_passes(self.udp(4_999));
+    }
+
+    /// The same with IPv6, whose addresses the kernel accepts some time after the interface is up.
+    pub fn wait_until_open6(&self) {
+        wait_until_passes(self.udp6(4_999));
     }
 
     fn udp_between(&self, [from, to]: [&str; 2], port: u16) -> (UdpSocket, UdpSocket) {
@@ -291,6 +287,19 @@ impl Net {
             }
         }
         gate
+    }
+}
+
+/// Waits until what the first socket sends reaches the second one.
+fn wait_until_passes((sender, receiver): (UdpSocket, UdpSocket)) {
+    receiver.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    let begin = Instant::now();
+    loop {
+        let _ = sender.send(b"?");
+        if receiver.recv(&mut [0; 16]).is_ok() {
+            return;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(10), "nothing passes");
     }
 }
 
