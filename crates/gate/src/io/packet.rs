@@ -312,7 +312,9 @@ impl Port {
     fn gone(&mut self, sent: io::Result<usize>, taken: usize) -> io::Result<Option<usize>> {
         let error = match sent {
             Ok(gone) => {
-                self.refused_trains = if taken > 1 { 0 } else { self.refused_trains };
+                if taken > 1 {
+                    self.refused_trains = 0;
+                }
                 return Ok(Some(gone));
             }
             Err(error) => error,
