@@ -120,6 +120,7 @@ def scenario(of: Link, of_set: str) -> dict[str, Any]:
         whole["tcp"]["stack"] = {"kind": "linux-6.1", "tick": "4ms", "gso_max_segs": 1}
     else:
         whole["tcp"]["preset"] = of.stack
+    entry: dict[str, Any]
     own = {"from": "sender", "to": "receiver", "from_host": "other", "to_host": "elsewhere"}
     share = _share_of_others(luck)
     if of.cross == "poisson":

@@ -237,7 +237,7 @@ WARMUP_S, MEASURED_S = 10, 60
 
 def build_quinn() -> None:
     """Build the program in benches/quinn."""
-    words = ["cargo", "build", "--release", "--locked", "--target-dir", QUINN.parents[1]]
+    words = ["cargo", "build", "--release", "--locked", "--target-dir", str(QUINN.parents[1])]
     subprocess.run([*words, "--manifest-path", HERE / "quinn" / "Cargo.toml"], check=True)
 
 
@@ -296,11 +296,10 @@ def main() -> int:
             kept["bytes"] = [rows[each] for each in PAIRS if each in rows]
             KEPT.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
     if part == "iperf3":
-        rows = []
+        kept["iperf3"] = []
         for case in CASES:
-            rows.append({"version": _engine.version, **iperf3(*case)})
-            print(json.dumps(rows[-1]), flush=True)
-            kept["iperf3"] = rows
+            kept["iperf3"].append({"version": _engine.version, **iperf3(*case)})
+            print(json.dumps(kept["iperf3"][-1]), flush=True)
             KEPT.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
     if part == "quinn":
         build_quinn()

@@ -167,6 +167,7 @@ def main() -> None:
         cells = []
         for values in sides.values():
             found_ = interval(values)
+            assert found_ is not None
             half = found_.half_width
             cells.append(f"{found_.mean:.4g}" + ("" if half is None else f" ± {half:.2g}"))
         print(f"| {what} | {' | '.join(cells)} |")

@@ -95,7 +95,8 @@ def main(pairs: int) -> None:
             for name, scenario in SCENARIOS.items():
                 first, packets, fingerprint = within(node, scenario)
                 native(scenario)
-                here, there = [], []
+                here: list[float] = []
+                there: list[float] = []
                 for _ in range(pairs):
                     for times, found in (
                         (there, within(node, scenario)),

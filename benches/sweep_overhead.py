@@ -19,6 +19,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
@@ -43,9 +44,8 @@ def plan_of(
 ) -> sweep.Study:
     """A study of which every run takes about a time."""
     folder.mkdir(exist_ok=True)
-    (folder / "base.toml").write_text(
-        BASE.replace('duration = "4s"', f'duration = "{seconds:g}s"').replace("5Mbit", rate)
-    )
+    base = BASE.read_text("utf-8").replace('duration = "4s"', f'duration = "{seconds:g}s"')
+    (folder / "base.toml").write_text(base.replace("5Mbit", rate))
     document = {
         "scenario": "base.toml",
         "disciplines": ["fifo", "codel"],
@@ -103,9 +103,9 @@ def threaded(folder: Path, seconds: float, replications: int, rate: str) -> tupl
     out = spawn.Queue()
     process = spawn.Process(target=with_threads, args=(folder, seconds, replications, rate, out))
     process.start()
-    found = out.get()
+    wall, cpu = out.get()
     process.join()
-    return found
+    return wall, cpu
 
 
 def idle(client: Client) -> float:
@@ -139,15 +139,14 @@ def spread(
         at = folder / f"{name}-{number}"
         ideal.append(apart(scenarios))
         threads.append(threaded(at, seconds, replications, rate))
-        wall, used, own = on_cluster(
-            client, lambda at=at: sweep.run(plan, at / "cluster", client=client)
-        )
+        run = partial(sweep.run, plan, at / "cluster", client=client)
+        wall, used, own = on_cluster(client, run)
         dask.append((wall, used - background * wall, own))
     cpu = median(cpu for _, cpu in ideal) / runs
     print(f"{runs} {name} runs, {1e3 * cpu:.1f} ms of processor time each: efficiency on")
     for which, found in (("2 threads", threads), ("2 Dask workers", dask)):
-        wall, used = ([a[n] / b[n] for a, b in zip(ideal, found, strict=True)] for n in range(2))
-        print(f"  {which:14} elapsed {shown(wall)}, processor time {shown(used)}", flush=True)
+        walls, cpus = ([a[n] / b[n] for a, b in zip(ideal, found, strict=True)] for n in range(2))
+        print(f"  {which:14} elapsed {shown(walls)}, processor time {shown(cpus)}", flush=True)
     ours = median(own for _, _, own in dask) / runs
     print(
         f"  this process with the scheduler: {1e3 * ours:.2f} ms a run; Dask idle: "

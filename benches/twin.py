@@ -96,10 +96,10 @@ def main() -> None:
         print("|---|---|---|---|---|---|---|")
         for hour in options.hours.split(","):
             out = f"h{hour}.toml"
-            words = ("twin", "isp.toml", "--stats", "day.csv", "--hour", hour, "--out", out)
-            made, made_mb, _ = cost(folder, *words)
-            words = ("run", out, "--json", "--set", f"duration={options.duration}")
-            ran, ran_mb, said = cost(folder, *words)
+            make = ("twin", "isp.toml", "--stats", "day.csv", "--hour", hour, "--out", out)
+            made, made_mb, _ = cost(folder, *make)
+            play = ("run", out, "--json", "--set", f"duration={options.duration}")
+            ran, ran_mb, said = cost(folder, *play)
             summary = json.loads(said[said.index("{") :])
             events = summary["events"] / 1e6
             packets = sum(queue["offered"] for queue in summary["queues"].values())

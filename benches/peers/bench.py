@@ -12,6 +12,7 @@ the peers (no queue monitor, no traces), while forebay keeps all its statistics.
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import sys
 import tempfile
@@ -132,7 +133,7 @@ def medians(runs: list[Measured]) -> dict[str, float | None]:
         "segments": of(lambda run: run.segments),
         # The peers' clocks tick in hundredths of a second.
         "run_rate": of(lambda run: run.segments / max(run.run_cpu, 0.01)),
-        "process_rate": of(lambda run: run.segments / run.cpu),
+        "process_rate": of(lambda run: run.segments / (run.cpu or math.nan)),
         "run_cpu": of(lambda run: run.run_cpu),
         "cpu": of(lambda run: run.cpu),
         "memory": of(lambda run: run.memory),

@@ -15,6 +15,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -82,9 +83,11 @@ def scenario(tcp: str, rate: float, seed: int, more: Mapping[str, Any]) -> Scena
     return Scenario.of(document)
 
 
-def ours(tcp: str, rate: float, seed: int, more: Mapping[str, Any]) -> dict[str, float]:
+def ours(
+    tcp: str, rate: float, seed: int, more: Mapping[str, Any] | None = None
+) -> dict[str, float]:
     """One run of forebay; `more` are fields of its TCP."""
-    found = forebay.run(scenario(tcp, rate, seed, more)).summary
+    found = forebay.run(scenario(tcp, rate, seed, more or {})).summary
     at = found["queues"]["bottleneck"]
     levels = at["drop_precedence"]
     return {
@@ -108,13 +111,17 @@ def theirs(tcp: str, rate: float, seed: int, bugfix: int = 1) -> dict[str, float
     return found
 
 
+Found = Mapping[tuple[str, float], tuple[Mapping[str, Interval], Mapping[str, Interval]]]
+"""Of ns-2 and of forebay, by sender and rate."""
+
+
 def measured(runs: list[dict[str, float]]) -> dict[str, Interval]:
     """Mean and 95 % interval of every measure."""
     found = {name: interval([run[name] * MEASURES[name][2] for run in runs]) for name in MEASURES}
     return {name: each for name, each in found.items() if each is not None}
 
 
-def rows(found: Mapping[str, Any]) -> list[list[Any]]:
+def rows(found: Found) -> list[list[Any]]:
     """A row for every measure of every rate: ns-2, ours, and the difference."""
     table = []
     for (tcp, rate), (one, other) in found.items():
@@ -136,7 +143,7 @@ def rows(found: Mapping[str, Any]) -> list[list[Any]]:
     return table
 
 
-def words(found: Mapping[Any, tuple[Mapping[str, Interval], Mapping[str, Interval]]]) -> str:
+def words(found: Found) -> str:
     """What the table comes to."""
     pairs = [
         (one[name], other[name])
@@ -223,15 +230,13 @@ def main() -> int:
     with ThreadPoolExecutor(2) as pool:
         for tcp in ("reno", "sack"):
             for rate in RATES:
-                peer = pool.map(lambda seed, at=(tcp, rate): theirs(*at, seed), seeds)
-                own = pool.map(lambda seed, at=(tcp, rate): ours(*at, seed, {}), seeds)
+                peer = pool.map(partial(theirs, tcp, rate), seeds)
+                own = pool.map(partial(ours, tcp, rate), seeds)
                 found[tcp, rate] = (measured(list(peer)), measured(list(own)))
         loose = pool.map(lambda seed: theirs("reno", RATES[-1], seed, 0), seeds)
         unguarded = measured(list(loose))
         eager = {
-            rate: measured(
-                list(pool.map(lambda seed, at=rate: ours("sack", at, seed, HOLES_FIRST), seeds))
-            )
+            rate: measured(list(pool.map(partial(ours, "sack", rate, more=HOLES_FIRST), seeds)))
             for rate in (RATES[0], RATES[-1])
         }
     table = rows(found)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import peers
+from engine import measure
 from scipy import stats
 
 ROOT = Path(__file__).parents[2]
@@ -56,12 +57,11 @@ MEASURES = ("queue", "utilization", "loss")
 def build(folder: Path) -> Path:
     """The ns-3 program with forebay's queue disc."""
     program = folder / "dumbbell"
-    subprocess.run(
-        ["g++", "-std=c++17", "-O2", "-DFOREBAY", "-I", ROOT / "crates" / "abi" / "include"]
-        + [peers.HERE / "dumbbell.cc", CONTRIB, LIBRARY, "-o", program]
-        + [f"-lns3-{name}" for name in peers.NS3_LIBRARIES],
-        check=True,
-    )
+    include = ROOT / "crates" / "abi" / "include"
+    files = [peers.HERE / "dumbbell.cc", CONTRIB, LIBRARY]
+    libraries = [f"-lns3-{name}" for name in peers.NS3_LIBRARIES]
+    words: list[str | Path] = ["g++", "-std=c++17", "-O2", "-DFOREBAY", "-I", include]
+    subprocess.run([*words, *files, "-o", program, *libraries], check=True)
     return program
 
 
@@ -88,7 +88,7 @@ def ours(kind: str, settings: dict[str, Any], seed: int) -> peers.Measured:
     """One run of forebay."""
     document = peers.scenario(settings | {"queue": kind}, {}, seed)
     document["dumbbell"]["queue"] = {"kind": kind} | QUEUES[kind]
-    return peers.Measured(**peers.measure(json.dumps(document)))
+    return peers.Measured(**measure(json.dumps(document)))
 
 
 def again(kind: str, settings: dict[str, Any], calls: Path) -> dict[str, Any]:

@@ -124,8 +124,8 @@ def read(text: str) -> Source:
             source.steps.append((number, f"write {found[1]}"))
         elif re.search(r"\bclose\(", line):
             source.steps.append((number, "close"))
-        elif found := re.findall(r"assert tcpi_delivered_ce(_bytes)? == (\d+)", line):
-            wanted = " ".join(f"{'marked' if each else 'marks'}={n}" for each, n in found)
+        elif counts := re.findall(r"assert tcpi_delivered_ce(_bytes)? == (\d+)", line):
+            wanted = " ".join(f"{'marked' if each else 'marks'}={n}" for each, n in counts)
             source.steps.append((number, f"expect {wanted}"))
         elif re.match(r"^\S+(\s*~\s*\+?\S+)?\s+[<>]\s", line):
             source.steps.append(packet(number, line))

@@ -1,6 +1,6 @@
 """How quick `forebay explore` is: the server alone, as a page that draws nothing sees it.
 
-    .venv/bin/python benches/explore.py [RUNS]
+    .venv/bin/python benches/explore_speed.py [RUNS]
 
 Prints medians and ranges over RUNS runs, 5 by default:
 - from the command to the first frame that a page gets;
@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,11 @@ def share(file: str, disciplines: str) -> tuple[float, float]:
         return (page.cpu_s() - cpu) / span, (page.frames - frames) / span
 
 
+def is_at(at: int, frame: dict[str, Any]) -> bool:
+    """Whether a page has reached a time in ns."""
+    return bool(frame["now_ns"] == at)
+
+
 def jumps(file: Path) -> dict[str, float]:
     """Seconds of jumps in a scenario, and of a run of it."""
     import forebay
@@ -129,7 +135,7 @@ def jumps(file: Path) -> dict[str, float]:
         for name, at in (("to the end", end), ("back to the middle", end // 2)):
             begin = time.perf_counter()
             page.send("seek", at_ns=at)
-            page.until(lambda frame, at=at: frame["now_ns"] == at)
+            page.until(partial(is_at, at))
             found[name] = time.perf_counter() - begin
     return found
 
