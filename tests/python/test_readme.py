@@ -1,4 +1,4 @@
-"""Figures in the README are those of the results and pages that they are taken from."""
+"""Figures in the README and on the gate's page are those of the results that they come from."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -43,7 +44,7 @@ def shaping() -> list[str]:
 
 
 def linux() -> list[str]:
-    row = line("validation.md", "| Linux 6.1.192-2 in virtual time |")
+    row = line("validation.md", "| Linux 6.1.")
     _, _, within, queue, *_ = (each.strip() for each in row.split("|"))
     return [f"{within} scenarios", f"{queue.split(' / ')[0]} % from Linux 6.1"]
 
@@ -101,3 +102,69 @@ def test_a_figure_is_that_of_its_source(page: str) -> None:
 def test_what_is_counted_in_words() -> None:
     assert f"There are [{WORDS[len(Template)]} templates]" in README
     assert f"{WORDS[len(stories.names())].capitalize()} guided stories" in README
+
+
+WAYS = ("direct", "tun", "packet", "xdp")
+SHORT = ("fq-codel", "cq-aqm", "cp-aqm")
+"""Disciplines whose rates share a row of the gate's table."""
+
+
+def measured(part: str, **wanted: Any) -> list[dict[str, Any]]:
+    rows = results("gate")[part]["rows"]
+    return [row for row in rows if wanted.items() <= row.items()]
+
+
+def forwarded(what: str, way: str, discipline: str, digits: int) -> str:
+    [row] = measured("forwarding", way=way, discipline=discipline)
+    return f"{median(row[what]):.{digits}f}"
+
+
+def gate_tables() -> list[str]:
+    """Rows of the two tables of rates and delays on docs/gate.md."""
+    rows = []
+    for way, name in (("tbf", "tc tbf"), *zip(WAYS[1:], WAYS[1:], strict=True)):
+        errors = [median(each["error_percent"]) for each in measured("shaping", way=way)]
+        cells = (f"{each:.3f}".replace("-0.000", "0.000") for each in errors)
+        rows.append(f"| `{name}` | {' | '.join(cells)} |")
+    # The last row of a way is that through a discipline.
+    delays = [measured("delay", way=way)[-1] for way in WAYS]
+    gates = WAYS[1:]
+    several = (", ".join(forwarded("tcp_gbps", way, kind, 1) for kind in SHORT) for way in gates)
+    tables = {
+        "One-way time of a single packet, median in us, fq-codel at 100 Mbit/s": [
+            f"{each['p50_us']:.0f}" for each in delays
+        ],
+        "its 99th percentile": [f"{each['p99_us']:.0f}" for each in delays],
+        "Processor time of the gate for a packet of 64 B in us, through fifo": [
+            "",
+            *(forwarded("us_per_packet", way, "fifo", 1) for way in gates),
+        ],
+        "the same without the receiving host": [
+            "",
+            "",
+            *(forwarded("us_per_packet_alone", way, "fifo", 1) for way in gates[1:]),
+        ],
+        "the same through fq-codel": [
+            "",
+            *(forwarded("us_per_packet", way, "fq-codel", 1) for way in gates),
+        ],
+        "Million packets of 64 B a second, through fifo": [
+            forwarded("mpps", "direct", "none", 2),
+            *(forwarded("mpps", way, "fifo", 2) for way in gates),
+        ],
+        "One TCP flow in Gbit/s, through fifo": [
+            f"{forwarded('tcp_gbps', 'direct', 'none', 1)} (no gate)",
+            *(forwarded("tcp_gbps", way, "fifo", 1) for way in gates),
+        ],
+        f"through {', '.join(SHORT)}": ["", *several],
+    }
+    rows += [
+        re.sub(" +", " ", f"| {what} | {' | '.join(cells)} |") for what, cells in tables.items()
+    ]
+    return rows
+
+
+def test_the_tables_of_the_gate_are_what_was_measured() -> None:
+    page = (ROOT / "docs" / "gate.md").read_text("utf-8")
+    for row in gate_tables():
+        assert f"\n{row}\n" in page
