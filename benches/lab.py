@@ -86,18 +86,19 @@ def compare(case: tuple[str, int, str], runs: int, extra: float) -> list[Any]:
     seeds = range(1, runs + 1)
     live = tuple(lab.run(scenario(*case), seed=seed) for seed in seeds)
 
-    def simulated(moved: float = 0, opening: int = 10) -> dict[str, Row]:
+    def simulated(moved: float, opening: int) -> dict[str, Row]:
         link = scenario(congestion, flows, f"{longer + moved:.3f}ms").with_(
             "tcp.initial_window", opening
         )
         found = Agreement(link, live, tuple(run(link, seed=seed) for seed in seeds))
         return {row.what: row for row in found.rows() if row.where == "bottleneck"}
 
-    rows = simulated()
+    near = {each: simulated(*each) for each in product(NEAR, OPENINGS)}
+    rows = near[0, 10]
     cells: list[Any] = [CONTROLS[congestion], flows, delay]
     for what in QUANTITIES:
         cells += [_text(rows[what].live), _text(rows[what].simulated)]
-    cells.append(_nearby(rows, [simulated(*each) for each in product(NEAR, OPENINGS)]))
+    cells.append(_nearby(rows, list(near.values())))
     print(*cells, sep="  ", file=sys.stderr, flush=True)
     return cells
 

@@ -121,14 +121,13 @@ def forwarded(what: str, way: str, discipline: str, digits: int) -> str:
 
 def gate_tables() -> list[str]:
     """Rows of the two tables of rates and delays on docs/gate.md."""
-    rows = []
-    for way, name in (("tbf", "tc tbf"), *zip(WAYS[1:], WAYS[1:], strict=True)):
+    rows, gates = [], WAYS[1:]
+    for way in ("tbf", *gates):
         errors = [median(each["error_percent"]) for each in measured("shaping", way=way)]
         cells = (f"{each:.3f}".replace("-0.000", "0.000") for each in errors)
-        rows.append(f"| `{name}` | {' | '.join(cells)} |")
+        rows.append(f"| `{'tc ' * (way == 'tbf')}{way}` | {' | '.join(cells)} |")
     # The last row of a way is that through a discipline.
     delays = [measured("delay", way=way)[-1] for way in WAYS]
-    gates = WAYS[1:]
     several = (", ".join(forwarded("tcp_gbps", way, kind, 1) for kind in SHORT) for way in gates)
     tables = {
         "One-way time of a single packet, median in us, fq-codel at 100 Mbit/s": [
