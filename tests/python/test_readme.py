@@ -40,7 +40,7 @@ def shaping() -> list[str]:
         if row["rate_mbps"] in (10, 100) and row["way"] != "tbf"
         for each in row["error_percent"]
     ]
-    return [f"by more than {math.ceil(100 * max(off)) / 100:g} %"]
+    return [f"by more than {math.ceil(1000 * max(off)) / 1000:g} %"]
 
 
 def linux() -> list[str]:
