@@ -211,11 +211,11 @@ def run_engine(
         return process.run(scenario.text, scenario.base, cancel, progress)
 
 
-def flattened(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flattened(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested tables as one, keys joined by dots; lists are left out."""
     flat: dict[str, Any] = {}
     for key, inner in value.items():
-        if isinstance(inner, Mapping):
+        if isinstance(inner, dict):
             flat |= flattened(inner, f"{prefix}{key}.")
         elif not isinstance(inner, list):
             flat[prefix + key] = inner

@@ -127,7 +127,7 @@ def record_of(task: Task, cancel: Cancel | None = None, progress: Progress | Non
     measures = {
         key: value if isinstance(value, str) else float(value)
         for key, value in flattened(numbers).items()
-        if isinstance(value, str | int | float) and kept(key)
+        if value is not None and kept(key)
     }
     tables: dict[str, bytes] = {}
     if task.keep.batch_means or task.keep.tables:
