@@ -37,7 +37,8 @@
 #
 #   make validate compare the simulator with theory and with every referee on this machine, and write
 #                 docs/validation.md. It names the referees that are missing, and how to get them.
-#                 An hour the first time; continues where it was stopped. NSC=FOLDER, NS318=PROGRAM
+#                 An hour the first time; continues where it was stopped. NSC=FOLDER, NS318=PROGRAM,
+#                 PAM2025=FOLDER, IMC2023=FOLDER
 #   make validate-peers  the same with the referees alone; PEER_GROUPS="--only sack" is a part of
 #                 ns-2 and ns-3
 #   make virtual-linux   build Linux 6.1 in virtual time, a referee, once (Debian: linux-source-6.1);

@@ -5,6 +5,8 @@
 //! packets each, so that a busy machine is as busy for all; medians and quartiles of the blocks in ns
 //! of CPU time a packet. Then whole runs with the built-in CoDel and the plug-in, likewise.
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
+
 use cpu_time::ThreadTime;
 use forebay::{
     Disciplines, Exports, FOREBAY_VERSION, ForebayContext, ForebayPacket, ForebaySetting,

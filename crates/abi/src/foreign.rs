@@ -211,7 +211,8 @@ impl<T: Outside> Foreign<T> {
             let (said, times) = self.promised.get();
             let times = if said <= now.as_nanos() { times + 1 } else { times };
             self.promised.set((at, times));
-            let holds = format_args!("it holds back {held} packets");
+            let holds =
+                format_args!("it holds back {held} packet{}", if held == 1 { "" } else { "s" });
             if !self.shapes {
                 self.ledger
                     .accuse(format!("{holds} for {wait} ns, but does not declare that it shapes"));

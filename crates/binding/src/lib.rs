@@ -3,6 +3,8 @@
 //! [`engine`] fills an extension module with it, for any registry. The package's own module,
 //! `forebay._engine`, has the registry of forebay (`crates/python`).
 
+#![expect(clippy::disallowed_methods, reason = "the processor time of a run is told")]
+
 use cpu_time::ThreadTime;
 use forebay_core::{ConfigError, Dimension, Quantity, UnitError, config, file};
 use forebay_shaper::FlowHash;

@@ -13,6 +13,8 @@
 //!
 //!     cargo bench -p forebay-disciplines --bench drop_strategies -- papers/drop_strategies/cost.json
 
+#![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock")]
+
 use cpu_time::ThreadTime;
 use forebay_core::{Bank, LevelOrder, Packet, Rng};
 use serde_json::{Value, json};

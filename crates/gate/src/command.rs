@@ -92,7 +92,7 @@ enum Action {
     Check {
         /// The configuration file, in TOML.
         config: PathBuf,
-        /// Print only the configuration, as JSON.
+        /// Print only JSON: the configuration.
         #[arg(long)]
         json: bool,
     },
@@ -106,20 +106,20 @@ enum Action {
     Status {
         #[command(flatten)]
         at: At,
-        /// Print as JSON.
+        /// Print only JSON.
         #[arg(long)]
         json: bool,
     },
     /// Print the circuits of a running gate: rates over a second, and delays, drops and marks.
     ///
-    /// Of those that send, circuits with the longest delays come first. There are no names and no addresses.
+    /// Of those that send, circuits with the longest delays come first. Circuits have their ids; names and addresses of subscribers are not shown.
     Circuits {
         #[command(flatten)]
         at: At,
         /// Number of circuits to print.
         #[arg(long, value_name = "N", default_value_t = 20)]
         most: usize,
-        /// Print all as JSON: counters since the start.
+        /// Print only JSON: all circuits, with counters since the start.
         #[arg(long)]
         json: bool,
     },
@@ -141,11 +141,12 @@ enum Action {
     },
     /// Replay a recording through the simulator's queue, and compare.
     ///
-    /// Every packet must be queued, dropped, marked and sent as it was in the gate.
+    /// Every packet must be queued, dropped, marked and sent as it was in the gate. Exit code 1 if
+    /// anything differs.
     Replay {
         /// The recording, which `run --record` wrote.
         recording: PathBuf,
-        /// Print as JSON.
+        /// Print only JSON.
         #[arg(long)]
         json: bool,
     },

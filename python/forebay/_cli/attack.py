@@ -39,7 +39,7 @@ _MEASURES = ("starvation", "p99", "loss", "utilization", "unfairness", "stall", 
     "--against",
     metavar="KIND",
     shell_complete=complete.kinds,
-    help="A rival: only harm beyond that under it counts.",
+    help="A rival: harm counts only as far as the rival suffers less.",
 )
 @click.option(
     "--control",

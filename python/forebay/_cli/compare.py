@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 @settings
 @first_seed
 @click.option("--fix", is_flag=True, help="Make the changes that forebay check proposes.")
-@path_option("--gate", "FILE", "Write the recommended discipline's gate configuration.")
+@path_option(
+    "--gate", "FILE", "Write the recommended discipline's gate configuration to this new file."
+)
 @out_option("Folder for the results; an earlier result is replaced.", "out/SCENARIO")
 @jobs
 @click.option("--no-report", is_flag=True, help="Do not write report.html.", hidden=True)

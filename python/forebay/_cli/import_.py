@@ -31,7 +31,7 @@ MOST_BYTES = 16 << 20
     metavar="[WHICH:]QUEUE",
     multiple=True,
     show_default="fq-codel",
-    help="Queue for all links, or for links of one type or name.",
+    help="Queue for all links, or for links of one type or name. Repeatable.",
 )
 @click.option(
     "--metric",

@@ -103,7 +103,7 @@ def command(
     Examples:
         forebay lab examples/lab.toml --virtual --disciplines cake,kernel:cake -r 3
         forebay lab examples/lab.toml --virtual --run 'left: ping -c 3 right'
-        sudo forebay lab examples/lab.toml
+        sudo "$(command -v forebay)" lab examples/lab.toml
     """
     from forebay import _files, _terminal
     from forebay._cli.drawn import Bar, Terminal

@@ -22,14 +22,14 @@ from forebay._cli.options import jobs, names, out_option
 @click.option(
     "--disciplines",
     "-d",
-    metavar="KIND,KIND,...",
+    metavar="A,B,...",
     show_default="those of the suite",
     shell_complete=complete.kinds,
     help="Disciplines for rfc7928, l4s and attack; forebay kinds lists them.",
 )
 @click.option(
     "--controls",
-    metavar="CONTROL,CONTROL,...",
+    metavar="A,B,...",
     show_default="all; bbr3",
     shell_complete=complete.controls,
     help="Congestion controls for rfc9743, or one for bbr.",

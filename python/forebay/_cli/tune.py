@@ -45,7 +45,7 @@ from forebay._scenario import load_with
 )
 @click.option(
     "--discipline",
-    metavar="NAME",
+    metavar="KIND",
     shell_complete=complete.kinds,
     help="Tune this kind or label instead of the link's queue.",
 )

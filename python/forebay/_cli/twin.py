@@ -25,14 +25,18 @@ from forebay._cli.options import PATH, count, out_option, path_option
     help="Give results for each of these.",
 )
 @click.option(
-    "--queue", "queues", metavar="QUEUE", multiple=True, help="Compare with this at circuits."
+    "--queue",
+    "queues",
+    metavar="QUEUE",
+    multiple=True,
+    help="Compare with this at circuits. Repeatable.",
 )
 @click.option(
     "--plans",
     metavar="CSV",
     type=PATH,
     multiple=True,
-    help="Compare with the plans of this ShapedDevices.csv.",
+    help="Compare with the plans of this ShapedDevices.csv. Repeatable.",
 )
 @click.option(
     "--rtt", metavar="TIME", default="30ms", help="Round trip without queues.", hidden=True

@@ -74,6 +74,7 @@ impl Run {
 
 /// The processor time that `work` takes.
 #[cfg(not(target_arch = "wasm32"))]
+#[expect(clippy::disallowed_methods, reason = "no result depends on it")]
 fn timed(work: impl FnOnce()) -> std::time::Duration {
     let start = cpu_time::ThreadTime::now();
     work();
