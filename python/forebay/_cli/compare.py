@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @first_seed
 @click.option("--fix", is_flag=True, help="Make the changes that forebay check proposes.")
 @path_option(
-    "--gate", "FILE", "Write the recommended discipline's gate configuration to this new file."
+    "--gate", "FILE", "Write the advised gate configuration to this new file."
 )
 @out_option("Folder for the results; an earlier result is replaced.", "out/SCENARIO")
 @jobs
