@@ -43,9 +43,7 @@ if TYPE_CHECKING:
 @settings
 @first_seed
 @click.option("--fix", is_flag=True, help="Make the changes that forebay check proposes.")
-@path_option(
-    "--gate", "FILE", "Write the advised gate configuration to this new file."
-)
+@path_option("--gate", "FILE", "Write the advised gate configuration to a new file.")
 @out_option("Folder for the results; an earlier result is replaced.", "out/SCENARIO")
 @jobs
 @click.option("--no-report", is_flag=True, help="Do not write report.html.", hidden=True)
