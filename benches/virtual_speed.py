@@ -2,8 +2,8 @@
 
     .venv/bin/python benches/virtual_speed.py
 
-Every run is made with two durations. What the longer one takes more, for the packets that it sends
-more, does not count the start, which is shown apart. The processor time is that of the guest's
+Every run is made with two durations. The rate is that of the difference, so
+it leaves out the start, which is shown apart. The processor time is that of the guest's
 processes. Medians of five turns are shown, with the least and the most. Needs `make virtual-linux`.
 """
 
@@ -22,11 +22,10 @@ from forebay.lab import virtual
 
 TURNS = 5
 SHORT, LONG = "2s", "102s"
-CUBIC: dict[str, Any] = {"kind": "bulk", "name": "load"}
-"""Without segmentation offload, so that each packet passes by itself."""
+BULK: dict[str, Any] = {"kind": "bulk", "name": "load"}
 LOADS: dict[str, tuple[str, dict[str, Any]]] = {
-    "one CUBIC flow, 10 Mbit/s": ("10Mbit", CUBIC | {"flows": 1}),
-    "16 CUBIC flows, 40 Mbit/s": ("40Mbit", CUBIC | {"flows": 16}),
+    "one CUBIC flow, 10 Mbit/s": ("10Mbit", BULK | {"flows": 1}),
+    "16 CUBIC flows, 40 Mbit/s": ("40Mbit", BULK | {"flows": 16}),
     "datagrams, 1 Mbit/s": (
         "10Mbit",
         {"kind": "cbr", "name": "load", "rate": "1Mbit", "size": "200B"},
@@ -35,7 +34,7 @@ LOADS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def scenario(rate: str, load: dict[str, Any]) -> Scenario:
-    """A link of 10 ms with CoDel."""
+    """A link of 10 ms with CoDel, and hosts that send each segment by itself."""
     return Scenario.of(
         {
             "seed": 1,
