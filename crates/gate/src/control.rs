@@ -11,8 +11,9 @@ use crate::gate::{Command, Handle, SILENT};
 use crate::listen::{Listeners, connect};
 use crate::plugins::Parts;
 use crate::server::{ANSWER, Job, PATIENCE, Server};
-use crate::system::{Machine, System, readable, receive};
+use crate::system::{Machine, System, readable, receive, sleep};
 use forebay_core::ConfigError;
+use forebay_core::config::require;
 use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::{self, Read, Write};
@@ -20,13 +21,20 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
-use std::sync::mpsc::{SyncSender, channel, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::time::Duration;
 
 /// Longest answer to a request.
 const LONGEST_REPLY: usize = 64 << 20;
 /// Number of reloads that may wait.
 const MOST_WAITING: usize = 8;
+/// Number of earlier configurations whose packets may wait: each may have a tree of ten thousand
+/// circuits.
+const MOST_EARLIER: usize = 4;
+/// The time after a change in which the next one waits for them. Clients wait for `PATIENCE`.
+const SETTLED: Duration = Duration::from_secs(2);
+/// The pause before the loops are asked again whether these have left.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Signals as they come.
 pub type Signals = Box<dyn Iterator<Item = i32> + Send>;
@@ -57,8 +65,21 @@ pub fn start(
     let (gate, parts) = (handle.clone(), config.parts.clone());
     let own = system.clone();
     let reloads = move || {
-        while let Ok(job) = receive(&*own, &work, None) {
-            job(reload(&*own, &gate, &path, &parts).map(|()| path.as_path()));
+        let (mut changed, mut waiting) = (own.now(), 0);
+        loop {
+            // An earlier queue is dropped here, as the loop would stand still meanwhile.
+            match receive(&*own, &work, (waiting > 0).then_some(PAUSE)) {
+                Ok(job) => {
+                    let done = reload(&*own, &gate, &path, &parts, changed + SETTLED);
+                    if done.is_ok() {
+                        changed = own.now();
+                    }
+                    job(done.map(|()| path.as_path()));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            waiting = earlier(&*own, &gate);
         }
     };
     system.spawn("reload", Box::new(reloads))?;
@@ -96,18 +117,51 @@ pub fn obey(
     system.spawn("signals", Box::new(obey))
 }
 
-/// Reads `file` again and makes the gate use it.
+/// Number of earlier configurations whose packets still wait, on the core with most. Drops the queues
+/// of those whose packets have left.
+fn earlier(system: &dyn System, gate: &Handle) -> usize {
+    let (sender, receiver) = channel();
+    for core in 0..gate.cores() {
+        gate.send_to(core, Command::Earlier(sender.clone()));
+    }
+    drop(sender);
+    iter::from_fn(|| receive(system, &receiver, Some(ANSWER)).ok())
+        .map(|earlier| earlier.waiting)
+        .max()
+        .unwrap_or(0)
+}
+
+/// Waits until another configuration may follow, at most until `deadline`.
+///
+/// # Errors
+/// The packets of too many earlier ones still wait then.
+fn make_room(system: &dyn System, gate: &Handle, deadline: Duration) -> Result<(), ConfigError> {
+    while earlier(system, gate) >= MOST_EARLIER {
+        require(system.now() < deadline, "", || {
+            format!(
+                "packets still wait in the queues of {MOST_EARLIER} earlier configurations; \
+                 reload again when they have left"
+            )
+        })?;
+        sleep(system, PAUSE);
+    }
+    Ok(())
+}
+
+/// Reads `file` again and makes the gate use it. Waits for packets of earlier ones until `deadline`.
 fn reload(
     system: &dyn System,
     gate: &Handle,
     file: &Path,
     parts: &Parts,
+    deadline: Duration,
 ) -> Result<(), ConfigError> {
     let place = |error| ConfigError::new("", format!("{}: {error}", file.display()));
     let config = system.load(file, parts, true)?;
     let fresh = (0..gate.cores()).map(|core| Fresh::on(config.clone(), core, &gate.rates));
     // If a queue is wrong, no core changes.
     let fresh = fresh.collect::<Result<Vec<_>, _>>().map_err(place)?;
+    make_room(system, gate, deadline)?;
     let (sender, receiver) = channel();
     for (core, fresh) in fresh.into_iter().enumerate() {
         gate.send_to(core, Command::Reload(Box::new(fresh), sender.clone()));

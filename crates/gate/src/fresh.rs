@@ -5,7 +5,7 @@
 
 use crate::config::{At, Config};
 use crate::cores::Rates;
-use forebay_core::ConfigError;
+use forebay_core::{ConfigError, Port};
 use forebay_disciplines::kinds::share;
 use forebay_shaper::Built;
 use std::any::Any;
@@ -58,6 +58,15 @@ pub fn built(
         debug_assert!(has_all, "the tree has the classes that it says are shared");
     }
     Ok(Some(built))
+}
+
+/// The queues of earlier configurations in a loop.
+#[derive(Debug)]
+pub struct Earlier {
+    /// Number of those that hold packets, of the direction in which it is larger.
+    pub waiting: usize,
+    /// Those that have become empty, for the asker to drop.
+    pub empty: Vec<Port>,
 }
 
 /// What a change of one queue has left over.

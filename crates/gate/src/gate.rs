@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::config::{At, Config};
 use crate::cores::{Mail, Rates};
 use crate::direction::{Account, Direction, MOST_LAG};
-use crate::fresh::{Fresh, Used};
+use crate::fresh::{Earlier, Fresh, Used};
 use crate::io::{BATCH, Io, Pool, Side};
 use crate::neighbour::{Predecessor, Successor};
 use crate::notify;
@@ -53,6 +53,8 @@ pub enum Command {
     Circuits(Range<usize>, Sender<Box<Circuits>>),
     /// To use another configuration. The answer has what is left over, for the asker to drop.
     Reload(Box<Fresh>, Sender<Result<Used, ConfigError>>),
+    /// To report the queues of earlier configurations, and to give away those that are empty.
+    Earlier(Sender<Earlier>),
     /// To lend copies of its descriptors to a gate that will take over.
     Lend(Sender<io::Result<Vec<OwnedFd>>>),
     /// To leave arriving frames to the gate at the other end, and to end once nothing is held.
@@ -541,6 +543,7 @@ impl Gate {
                 drop(answer.send(Box::new(self.circuits(now, range))));
             }
             Command::Reload(config, answer) => drop(answer.send(self.reload(*config, now))),
+            Command::Earlier(answer) => drop(answer.send(self.earlier())),
             Command::Lend(answer) if self.mail.cores() > 1 => {
                 let what = "a gate on several cores cannot be handed over; stop it and start the \
                             next one";
@@ -566,6 +569,15 @@ impl Gate {
             Command::Stop => return Some(End::Stopped),
         }
         None
+    }
+
+    fn earlier(&mut self) -> Earlier {
+        let mut all = Earlier { waiting: 0, empty: Vec::new() };
+        for shaper in self.directions.iter_mut().filter_map(Direction::shaper) {
+            all.waiting = all.waiting.max(shaper.earlier());
+            all.empty.append(&mut shaper.clear());
+        }
+        all
     }
 
     fn reload(&mut self, fresh: Fresh, now: Time) -> Result<Used, ConfigError> {

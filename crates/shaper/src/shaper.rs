@@ -23,6 +23,8 @@ use std::sync::Arc;
 pub struct Shaper {
     /// The last one takes arriving packets; the first one is served.
     ports: VecDeque<Port>,
+    /// Earlier ports that have become empty.
+    spent: Vec<Port>,
     plan: Plan,
     /// Whether its queue is a tree.
     is_tree: bool,
@@ -61,6 +63,7 @@ impl Shaper {
         let disciplines = Arc::clone(disciplines);
         Shaper {
             ports,
+            spent: Vec::new(),
             plan,
             is_tree,
             disciplines,
@@ -132,7 +135,17 @@ impl Shaper {
             recorder.write(now, &Operation::Change(plan.clone()));
         }
         self.is_tree = plan.is_tree();
-        Box::new((std::mem::replace(&mut self.plan, plan), spare))
+        Box::new((std::mem::replace(&mut self.plan, plan), spare, self.clear()))
+    }
+
+    /// The earlier ports that have become empty. To drop one may take as long as to build it.
+    pub fn clear(&mut self) -> Vec<Port> {
+        std::mem::take(&mut self.spent)
+    }
+
+    /// Number of earlier ports that hold packets.
+    pub fn earlier(&self) -> usize {
+        self.ports.len() - 1
     }
 
     /// Passes an arriving packet to the discipline. Times must not decrease from call to call.
@@ -161,11 +174,15 @@ impl Shaper {
         // A tree holds packets back for seconds; the circuits of a new one need not wait for them.
         let may_overtake = self.is_tree;
         let poll = match &mut self.recorder {
-            None => serve(&mut self.ports, may_overtake, &mut self.rng, now, sink),
+            None => {
+                let ports = (&mut self.ports, &mut self.spent);
+                serve(ports, may_overtake, &mut self.rng, now, sink)
+            }
             Some(recorder) => {
                 recorder.write(now, &Operation::Poll);
                 let mut sink = Tee { sink, recorder, now };
-                let poll = serve(&mut self.ports, may_overtake, &mut self.rng, now, &mut sink);
+                let ports = (&mut self.ports, &mut self.spent);
+                let poll = serve(ports, may_overtake, &mut self.rng, now, &mut sink);
                 recorder.write(now, &Operation::answer(&poll, now));
                 poll
             }
@@ -217,11 +234,11 @@ impl Shaper {
     }
 }
 
-/// Serves the oldest port with waiting packets, and removes empty ones. If that port waits and
-/// newer ones need not, they are served meanwhile.
+/// Serves the oldest port with waiting packets, and moves earlier empty ones to `spent`. If that port
+/// waits and newer ones need not, they are served meanwhile.
 #[inline]
 fn serve(
-    ports: &mut VecDeque<Port>,
+    (ports, spent): (&mut VecDeque<Port>, &mut Vec<Port>),
     may_overtake: bool,
     rng: &mut Rng,
     now: Time,
@@ -234,7 +251,7 @@ fn serve(
         match (&poll, &soonest) {
             (Poll::Send { .. }, _) => return poll,
             (Poll::Idle, _) if !last => {
-                ports.remove(place);
+                spent.extend(ports.remove(place));
                 continue;
             }
             (Poll::Until(time), Poll::Until(before)) if time >= before => {}
@@ -331,13 +348,14 @@ mod tests {
             shaper.offer(Packet::new(id, 0, 1000), ms(0), &mut sink);
         }
         assert_eq!((shaper.backlog().packets, sink.0), (11, 1));
+        assert_eq!((shaper.earlier(), shaper.clear().len()), (1, 0));
         // The link is busy until 1 ms, in spite of the change.
         assert_eq!(sent(&mut shaper, Time::from_nanos(999_999), &mut sink), None);
         let order: Vec<_> =
             (1..=11).map(|at| sent(&mut shaper, ms(at), &mut sink).unwrap()).collect();
         assert_eq!(order, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
         assert_eq!(shaper.poll(ms(12), &mut sink), Poll::Idle);
-        assert_eq!(shaper.ports.len(), 1);
+        assert_eq!((shaper.earlier(), shaper.clear().len(), shaper.clear().len()), (0, 1, 0));
     }
 
     #[test]

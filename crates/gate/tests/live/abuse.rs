@@ -198,7 +198,10 @@ impl Abuse<'_> {
             }
             let result = loop {
                 let result = ask(self.gate.socket(), "reload");
-                let busy = |error: &std::io::Error| error.to_string().contains("too many reloads");
+                let busy = |error: &std::io::Error| {
+                    let error = error.to_string();
+                    error.contains("too many reloads") || error.contains("earlier configurations")
+                };
                 if !result.as_ref().is_err_and(busy) {
                     break result;
                 }

@@ -104,11 +104,15 @@ impl Drama {
     }
 
     fn configure(&self, link: usize) {
+        self.configure_with(LINKS[link]);
+    }
+
+    fn configure_with(&self, link: &str) {
         let text = format!(
             "socket = {:?}\nlink = {{ {} }}\n[io]\nbackend = \"{}\"\ninside = \"a\"\noutside = \"b\"\n\
              buffers = 256\n",
             self.socket(),
-            LINKS[link],
+            link,
             self.backend
         );
         fs::write(self.file(), text).unwrap();
@@ -455,6 +459,37 @@ fn a_delay_that_a_reload_leaves_out_lets_no_packet_overtake() {
     }
     drama.pass(Duration::from_secs(1));
     assert_eq!(drama.world.look().wire.left(), 10);
+}
+
+/// Each configuration has a queue of its own, which stays until its packets have left.
+#[test]
+fn a_reload_waits_for_the_packets_of_earlier_ones() {
+    let drama = quiet();
+    let mut came = 0;
+    let mut reload = |rate: &str| {
+        let queue = format!("{{ kind = \"fifo\", limit = \"{}p\" }}", 100 + came);
+        drama.configure_with(&format!("rate = \"{rate}\", queue = {queue}"));
+        let begin = drama.system.now();
+        let answer = ask_within(&*drama.system, &drama.socket(), "reload");
+        drama.come(20);
+        came += 20;
+        drama.pass(Duration::from_millis(1));
+        (answer, drama.system.now() - begin)
+    };
+    for _ in 0..5 {
+        reload("1kbit").0.unwrap();
+    }
+    let (answer, span) = reload("1kbit");
+    let error = answer.unwrap_err().to_string();
+    assert!(error.contains("4 earlier configurations"), "{error}");
+    assert!((1..3).contains(&span.as_secs()), "{span:?}");
+    // The next one does not wait as long again.
+    let (answer, span) = reload("1kbit");
+    assert!(answer.is_err() && span < Duration::from_secs(1), "{span:?}");
+    drama.pass(Duration::from_secs(120));
+    reload("20Mbit").0.unwrap();
+    drama.pass(Duration::from_secs(60));
+    assert_eq!(drama.world.look().wire.left(), came);
 }
 
 #[test]
