@@ -205,6 +205,14 @@ impl Port {
         self.rate_changed(now);
     }
 
+    /// The discipline.
+    pub fn discipline(&self) -> &dyn Discipline {
+        match &self.queue {
+            Queue::Fifo(fifo) => fifo,
+            Queue::Other(discipline) => &**discipline,
+        }
+    }
+
     /// The contract that the discipline broke, if it was caught.
     pub fn fault(&self) -> Option<String> {
         call!(&self.queue, discipline => discipline.fault())

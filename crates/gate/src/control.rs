@@ -10,10 +10,11 @@ use crate::fresh::Fresh;
 use crate::gate::{Command, Handle, SILENT};
 use crate::listen::{Listeners, connect};
 use crate::plugins::Parts;
-use crate::server::{ANSWER, Job, PATIENCE, Server};
+use crate::server::{ANSWER, Job, PATIENCE, Report, Server};
 use crate::system::{Machine, System, readable, receive, sleep};
 use forebay_core::ConfigError;
 use forebay_core::config::require;
+use forebay_shaper::MOST_EARLIER;
 use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::{self, Read, Write};
@@ -28,11 +29,9 @@ use std::time::Duration;
 const LONGEST_REPLY: usize = 64 << 20;
 /// Number of reloads that may wait.
 const MOST_WAITING: usize = 8;
-/// Number of earlier configurations whose packets may wait: each may have a tree of ten thousand
-/// circuits.
-const MOST_EARLIER: usize = 4;
-/// The time after a change in which the next one waits for them. Clients wait for `PATIENCE`.
-const SETTLED: Duration = Duration::from_secs(2);
+/// How long a reload waits for packets of earlier ones since it was asked for. A client of the server
+/// waits longer.
+const SETTLING: Duration = Duration::from_secs(2);
 /// The pause before the loops are asked again whether these have left.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -65,16 +64,13 @@ pub fn start(
     let (gate, parts) = (handle.clone(), config.parts.clone());
     let own = system.clone();
     let reloads = move || {
-        let (mut changed, mut waiting) = (own.now(), 0);
+        let mut waiting = 0;
         loop {
             // An earlier queue is dropped here, as the loop would stand still meanwhile.
             match receive(&*own, &work, (waiting > 0).then_some(PAUSE)) {
-                Ok(job) => {
-                    let done = reload(&*own, &gate, &path, &parts, changed + SETTLED);
-                    if done.is_ok() {
-                        changed = own.now();
-                    }
-                    job(done.map(|()| path.as_path()));
+                Ok(Job { asked, report }) => {
+                    let done = reload(&*own, &gate, &path, &parts, asked + SETTLING);
+                    report(done.map(|()| path.as_path()));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -106,19 +102,18 @@ pub fn obey(
                 continue;
             }
             let log = own.clone();
-            let job: Job = Box::new(move |result| match result {
+            let report: Report = Box::new(move |result| match result {
                 Ok(file) => log.say(&format_args!("reloaded {}", file.display())),
                 Err(error) => log.say(&format_args!("nothing has changed: {error}")),
             });
             // If the queue is full, a reload that waits will read the present file.
-            let _ = jobs.try_send(job);
+            let _ = jobs.try_send(Job { asked: own.now(), report });
         }
     };
     system.spawn("signals", Box::new(obey))
 }
 
-/// Number of earlier configurations whose packets still wait, on the core with most. Drops the queues
-/// of those whose packets have left.
+/// Number of queues of earlier configurations that hold packets. Drops those that are empty.
 fn earlier(system: &dyn System, gate: &Handle) -> usize {
     let (sender, receiver) = channel();
     for core in 0..gate.cores() {
@@ -127,25 +122,44 @@ fn earlier(system: &dyn System, gate: &Handle) -> usize {
     drop(sender);
     iter::from_fn(|| receive(system, &receiver, Some(ANSWER)).ok())
         .map(|earlier| earlier.waiting)
-        .max()
-        .unwrap_or(0)
+        .sum()
 }
 
-/// Waits until another configuration may follow, at most until `deadline`.
+/// Waits until each core has room for its part of `fresh`, at most until `deadline`. Returns it.
 ///
 /// # Errors
-/// The packets of too many earlier ones still wait then.
-fn make_room(system: &dyn System, gate: &Handle, deadline: Duration) -> Result<(), ConfigError> {
-    while earlier(system, gate) >= MOST_EARLIER {
+/// It changes what is fixed, or the packets of too many earlier configurations still wait.
+fn make_room(
+    system: &dyn System,
+    gate: &Handle,
+    mut fresh: Vec<Fresh>,
+    deadline: Duration,
+) -> Result<Vec<Fresh>, ConfigError> {
+    loop {
+        let ask = |(core, fresh)| {
+            let (sender, receiver) = channel();
+            gate.send_to(core, Command::Consider(Box::new(fresh), sender));
+            receiver
+        };
+        let asked: Vec<_> = fresh.drain(..).enumerate().map(ask).collect();
+        let mut has_room = true;
+        for receiver in asked {
+            let silent = |_| Err(ConfigError::new("", SILENT));
+            let considered = receive(system, &receiver, Some(ANSWER)).unwrap_or_else(silent)?;
+            has_room &= considered.has_room;
+            fresh.push(*considered.fresh);
+        }
+        if has_room {
+            return Ok(fresh);
+        }
         require(system.now() < deadline, "", || {
             format!(
-                "packets still wait in the queues of {MOST_EARLIER} earlier configurations; \
-                 reload again when they have left"
+                "packets still wait in the queues of {MOST_EARLIER} earlier configurations; change \
+                 only rates, or reload again when the packets have left"
             )
         })?;
         sleep(system, PAUSE);
     }
-    Ok(())
 }
 
 /// Reads `file` again and makes the gate use it. Waits for packets of earlier ones until `deadline`.
@@ -158,10 +172,10 @@ fn reload(
 ) -> Result<(), ConfigError> {
     let place = |error| ConfigError::new("", format!("{}: {error}", file.display()));
     let config = system.load(file, parts, true)?;
-    let fresh = (0..gate.cores()).map(|core| Fresh::on(config.clone(), core, &gate.rates));
+    let fresh = |core| Fresh::on(config.clone(), core, &gate.rates);
     // If a queue is wrong, no core changes.
-    let fresh = fresh.collect::<Result<Vec<_>, _>>().map_err(place)?;
-    make_room(system, gate, deadline)?;
+    let fresh = (0..gate.cores()).map(fresh).collect::<Result<_, _>>().map_err(place)?;
+    let fresh = make_room(system, gate, fresh, deadline).map_err(place)?;
     let (sender, receiver) = channel();
     for (core, fresh) in fresh.into_iter().enumerate() {
         gate.send_to(core, Command::Reload(Box::new(fresh), sender.clone()));

@@ -197,6 +197,12 @@ impl Direction {
         Some(fault)
     }
 
+    /// Whether there is room for the queue `built` beside those of earlier configurations.
+    pub fn has_room(&self, built: Option<&Built>) -> bool {
+        let shaper = self.shaper.as_ref().zip(built);
+        shaper.is_none_or(|(shaper, built)| shaper.has_room(built))
+    }
+
     /// Uses `config` from `now` on, with the queue `built` of it. Waiting packets stay. Returns what
     /// is no longer needed.
     pub fn change(&mut self, config: &Config, built: Option<Built>, now: Time) -> Spare {
@@ -526,6 +532,7 @@ impl Direction {
                 reasons.map(|(reason, count)| (reason.name().to_owned(), count)).collect(),
             ),
             marked: counts.marked,
+            earlier_queues: self.shaper.as_ref().map_or(0, Shaper::earlier) as u64,
             backlog_packets: backlog.packets as u64,
             backlog_bytes: backlog.bytes,
             in_transit: (self.line.len() + self.out.len()) as u64,

@@ -60,10 +60,19 @@ pub fn built(
     Ok(Some(built))
 }
 
+/// What a loop answers to a configuration that it is to use.
+#[derive(Debug)]
+pub struct Considered {
+    /// The configuration.
+    pub fresh: Box<Fresh>,
+    /// Whether the queues of earlier ones leave room for its own.
+    pub has_room: bool,
+}
+
 /// The queues of earlier configurations in a loop.
 #[derive(Debug)]
 pub struct Earlier {
-    /// Number of those that hold packets, of the direction in which it is larger.
+    /// Number of those that hold packets.
     pub waiting: usize,
     /// Those that have become empty, for the asker to drop.
     pub empty: Vec<Port>,

@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::config::{At, Config};
 use crate::cores::{Mail, Rates};
 use crate::direction::{Account, Direction, MOST_LAG};
-use crate::fresh::{Earlier, Fresh, Used};
+use crate::fresh::{Considered, Earlier, Fresh, Used};
 use crate::io::{BATCH, Io, Pool, Side};
 use crate::neighbour::{Predecessor, Successor};
 use crate::notify;
@@ -51,6 +51,8 @@ pub enum Command {
     Status(Sender<Box<Status>>),
     /// The state of some circuits so far, as in [`Gate::circuits`].
     Circuits(Range<usize>, Sender<Box<Circuits>>),
+    /// To say whether another configuration can be used now.
+    Consider(Box<Fresh>, Sender<Result<Considered, ConfigError>>),
     /// To use another configuration. The answer has what is left over, for the asker to drop.
     Reload(Box<Fresh>, Sender<Result<Used, ConfigError>>),
     /// To report the queues of earlier configurations, and to give away those that are empty.
@@ -543,6 +545,7 @@ impl Gate {
                 drop(answer.send(Box::new(self.circuits(now, range))));
             }
             Command::Reload(config, answer) => drop(answer.send(self.reload(*config, now))),
+            Command::Consider(fresh, answer) => drop(answer.send(self.consider(fresh))),
             Command::Earlier(answer) => drop(answer.send(self.earlier())),
             Command::Lend(answer) if self.mail.cores() > 1 => {
                 let what = "a gate on several cores cannot be handed over; stop it and start the \
@@ -574,14 +577,21 @@ impl Gate {
     fn earlier(&mut self) -> Earlier {
         let mut all = Earlier { waiting: 0, empty: Vec::new() };
         for shaper in self.directions.iter_mut().filter_map(Direction::shaper) {
-            all.waiting = all.waiting.max(shaper.earlier());
             all.empty.append(&mut shaper.clear());
+            all.waiting += shaper.earlier();
         }
         all
     }
 
-    fn reload(&mut self, fresh: Fresh, now: Time) -> Result<Used, ConfigError> {
-        let Fresh { config, queues: [forward, reverse] } = fresh;
+    fn consider(&self, fresh: Box<Fresh>) -> Result<Considered, ConfigError> {
+        self.check(&fresh.config)?;
+        let mut both = self.directions.iter().zip(&fresh.queues);
+        let has_room = both.all(|(direction, built)| direction.has_room(built.as_ref()));
+        Ok(Considered { fresh, has_room })
+    }
+
+    /// Checks that `config` changes nothing that is fixed while the gate runs.
+    fn check(&self, config: &Config) -> Result<(), ConfigError> {
         let fixed = |path: &str, same: bool| {
             forebay_core::config::require(same, path, || {
                 "cannot change while the gate runs; stop it and start it again".into()
@@ -597,7 +607,12 @@ impl Gate {
             let link = config.effective()?.link;
             Ok((link.middlebox, link.reverse.and_then(|link| link.middlebox)))
         };
-        fixed("link.box", boxes(&config)? == boxes(&self.config)?)?;
+        fixed("link.box", boxes(config)? == boxes(&self.config)?)
+    }
+
+    fn reload(&mut self, fresh: Fresh, now: Time) -> Result<Used, ConfigError> {
+        let Fresh { config, queues: [forward, reverse] } = fresh;
+        self.check(&config)?;
         let [inside, outside] = &mut self.directions;
         let spare = [inside.change(&config, forward, now), outside.change(&config, reverse, now)];
         for rules in &mut self.rules {

@@ -41,8 +41,16 @@ const AT_ONCE: usize = 16;
 /// The pause when there are no more descriptors.
 const REST: Duration = Duration::from_millis(50);
 
-/// A reload to do, whose result is reported: the file that was read.
-pub type Job = Box<dyn FnOnce(Result<&Path, ConfigError>) + Send>;
+/// A reload to do.
+pub struct Job {
+    /// When it was asked for.
+    pub asked: Duration,
+    /// What is told of its result.
+    pub report: Report,
+}
+
+/// Reports the result of a reload: the file that was read.
+pub type Report = Box<dyn FnOnce(Result<&Path, ConfigError>) + Send>;
 
 /// The server before it runs.
 pub struct Server {
@@ -362,7 +370,7 @@ impl Running {
     /// Reads the configuration again for the client with this number.
     fn reload(&self, number: u64) -> Result<(), String> {
         let (replies, server) = (self.replies.0.clone(), Arc::clone(&self.server));
-        let job: Job = Box::new(move |result| {
+        let report: Report = Box::new(move |result| {
             let reply = match result {
                 Ok(file) => json!({ "reloaded": file }).to_string(),
                 Err(error) => refusal(&error.to_string()),
@@ -370,6 +378,7 @@ impl Running {
             let _ = replies.send((number, reply));
             server.call();
         });
+        let job = Job { asked: self.server.system.now(), report };
         self.server.jobs.try_send(job).map_err(|_| refusal("too many reloads wait already"))
     }
 

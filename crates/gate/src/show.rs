@@ -295,9 +295,14 @@ fn direction(
     }
     let drops = way.dropped.0.iter().map(|(reason, count)| format!("{count} {}", name(reason)));
     let drops = drops.collect::<Vec<_>>().join(", ");
+    let earlier = match way.earlier_queues {
+        0 => String::new(),
+        1 => " (an earlier queue leaves first)".to_owned(),
+        more => format!(" ({more} earlier queues leave first)"),
+    };
     let _ = writeln!(
         out,
-        "  waiting {} packets, {} B; delay {:.2} ms median, {:.2} ms p99; dropped {}; marked {}",
+        "  waiting {} packets, {} B{earlier}; delay {:.2} ms median, {:.2} ms p99; dropped {}; marked {}",
         way.backlog_packets,
         way.backlog_bytes,
         way.p50_delay_ms,

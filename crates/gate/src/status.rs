@@ -59,7 +59,10 @@ pub struct DirectionStatus {
     pub dropped: Drops,
     /// Packets marked congestion-experienced.
     pub marked: u64,
-    /// Packets that wait in the queue.
+    /// Queues of earlier configurations, whose packets leave first.
+    #[serde(default)]
+    pub earlier_queues: u64,
+    /// Packets that wait in the queues.
     pub backlog_packets: u64,
     /// Bytes of these packets.
     pub backlog_bytes: u64,
@@ -115,6 +118,7 @@ impl DirectionStatus {
         }
         for (own, other) in [
             (&mut self.marked, more.marked),
+            (&mut self.earlier_queues, more.earlier_queues),
             (&mut self.backlog_packets, more.backlog_packets),
             (&mut self.backlog_bytes, more.backlog_bytes),
             (&mut self.in_transit, more.in_transit),

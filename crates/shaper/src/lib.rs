@@ -45,5 +45,5 @@ pub use flow::{FlowHash, host_number};
 pub use plan::{Built, Plan};
 pub use record::{Operation, Recorder, Recording, Storage};
 pub use replay::{Replay, replay};
-pub use shaper::Shaper;
+pub use shaper::{MOST_EARLIER, Shaper};
 pub use variation::{Variation, Wire};

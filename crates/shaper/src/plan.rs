@@ -29,6 +29,11 @@ pub struct Built {
 }
 
 impl Built {
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
     /// The discipline.
     pub fn discipline(&mut self) -> &mut dyn Discipline {
         &mut *self.discipline
@@ -66,6 +71,11 @@ impl Plan {
     /// A port with `discipline`, which is the plan's.
     pub(crate) fn around(&self, discipline: Box<dyn Discipline>) -> Port {
         Port::new(discipline, Capacity::constant(self.rate), self.overhead)
+    }
+
+    /// Whether nothing but the rate may differ from `before`.
+    pub(crate) fn only_rate(&self, before: &Plan) -> bool {
+        (self.overhead, self.mtu) == (before.overhead, before.mtu) && self.queue == before.queue
     }
 
     /// Whether packets of a port that follows `before` may stay where they are, if the discipline

@@ -8,11 +8,15 @@ use forebay_core::{
     Verdict,
 };
 use forebay_disciplines::Disciplines;
+use forebay_disciplines::kinds::same_shape;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+
+/// Number of earlier ports whose packets may wait: each may have a tree of ten thousand circuits.
+pub const MOST_EARLIER: usize = 4;
 
 /// A port, and the earlier ports in which packets still wait.
 ///
@@ -115,8 +119,7 @@ impl Shaper {
     /// needed: to drop it may take as long as to build it.
     pub fn exchange(&mut self, built: Built, now: Time) -> Box<dyn Any + Send> {
         let Built { plan, mut discipline } = built;
-        let only_rate = (plan.overhead, plan.mtu) == (self.plan.overhead, self.plan.mtu)
-            && plan.queue == self.plan.queue;
+        let only_rate = plan.only_rate(&self.plan);
         if only_rate && plan.rate == self.plan.rate {
             return Box::new((plan, discipline));
         }
@@ -126,6 +129,7 @@ impl Shaper {
             Some(discipline)
         } else {
             self.ports.push_back(plan.around(discipline));
+            self.set_aside();
             None
         };
         for port in &mut self.ports {
@@ -138,14 +142,36 @@ impl Shaper {
         Box::new((std::mem::replace(&mut self.plan, plan), spare, self.clear()))
     }
 
-    /// The earlier ports that have become empty. To drop one may take as long as to build it.
+    /// Whether a change to `built` needs no more than [`MOST_EARLIER`] earlier ports that hold packets.
+    pub fn has_room(&self, built: &Built) -> bool {
+        let port = self.ports.back().expect("there is always a port");
+        let stays = built.plan.only_rate(&self.plan)
+            || built.plan.keeps(&self.plan) && same_shape(port.discipline(), &*built.discipline);
+        let holding = self.ports.iter().filter(|port| port.backlog().packets > 0).count();
+        stays || holding <= MOST_EARLIER
+    }
+
+    /// Removes earlier ports that are empty, and returns them: to drop one may take as long as to build
+    /// it.
     pub fn clear(&mut self) -> Vec<Port> {
+        self.set_aside();
         std::mem::take(&mut self.spent)
     }
 
     /// Number of earlier ports that hold packets.
     pub fn earlier(&self) -> usize {
-        self.ports.len() - 1
+        self.ports.iter().rev().skip(1).filter(|port| port.backlog().packets > 0).count()
+    }
+
+    fn set_aside(&mut self) {
+        let mut place = 0;
+        while place + 1 < self.ports.len() {
+            if self.ports[place].backlog().packets > 0 {
+                place += 1;
+            } else {
+                self.spent.extend(self.ports.remove(place));
+            }
+        }
     }
 
     /// Passes an arriving packet to the discipline. Times must not decrease from call to call.
@@ -376,6 +402,32 @@ mod tests {
         assert_eq!(shaper.poll(ms(1), &mut sink), Poll::Until(ms(2)));
         assert_eq!(sent(&mut shaper, ms(2), &mut sink), Some(1));
         assert_eq!(shaper.backlog().packets, 1);
+    }
+
+    #[test]
+    fn only_what_needs_another_queue_finds_no_room() {
+        let (mut sink, disciplines) = (Count(0), Arc::new(Disciplines::builtin()));
+        let tree = |rates: &[&str]| {
+            let classes: Vec<_> = rates.iter().map(|rate| json!({ "rate": rate })).collect();
+            json!({ "kind": "htb", "classes": classes })
+        };
+        let mut shaper =
+            Shaper::new(plan(8_000_000, json!({ "kind": "codel" })), 1, &disciplines).unwrap();
+        for id in 0..6_u32 {
+            let queue = tree(&vec!["1kbit"; 2 + id as usize]);
+            shaper.change(plan(8_000_000, queue), ms(0)).unwrap();
+            // Without a packet a queue does not stay.
+            assert_eq!(shaper.earlier(), id.saturating_sub(1) as usize);
+            if id > 0 {
+                shaper.offer(Packet::new(id, 0, 1000), ms(0), &mut sink);
+            }
+        }
+        let has_room =
+            |queue: Value| shaper.has_room(&plan(1_000_000, queue).build(&disciplines).unwrap());
+        assert!(has_room(tree(&["1kbit"; 7])));
+        assert!(has_room(tree(&["2kbit"; 7])));
+        assert!(!has_room(tree(&["1kbit"; 8])));
+        assert!(!has_room(json!({ "kind": "fifo" })));
     }
 
     #[test]

@@ -120,6 +120,13 @@ pub fn share(
     discipline.downcast_mut::<Tree>().is_some_and(|own| own.share(tree, shared))
 }
 
+/// Whether `discipline` and `fresh` are trees of this kind of the same shape: one can take over the
+/// parameters of the other.
+pub fn same_shape(discipline: &dyn Discipline, fresh: &dyn Discipline) -> bool {
+    let trees: [&dyn Any; 2] = [discipline, fresh];
+    matches!(trees.map(<dyn Any>::downcast_ref::<Tree>), [Some(own), Some(new)] if own.has_shape_of(new))
+}
+
 /// The definition of a queue in the schema of a scenario or of the gate's configuration.
 fn queue(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "$ref": "#/$defs/queue" })

@@ -25,7 +25,7 @@ pub use dualpi2::{DualPi2, DualPi2Params, StepAndShareParams};
 pub use fifo::Fifo;
 pub use fq_codel::{FqCodel, FqCodelParams};
 pub use fq_pie::{FqPie, FqPieParams};
-pub use htb::{Account, Htb, HtbClassParams, HtbParams, share};
+pub use htb::{Account, Htb, HtbClassParams, HtbParams, same_shape, share};
 pub use ncq::{Ncq, NcqParams};
 pub use nqb::{Nqb, NqbParams, RoomsParams};
 pub use prio::{Prio, PrioParams};

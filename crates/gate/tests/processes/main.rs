@@ -19,9 +19,10 @@ use forebay_gate::status::Status;
 use forebay_gate::system::sleep;
 use forebay_shaper::replay;
 use rustix::process::Signal;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -461,35 +462,51 @@ fn a_delay_that_a_reload_leaves_out_lets_no_packet_overtake() {
     assert_eq!(drama.world.look().wire.left(), 10);
 }
 
+impl Drama {
+    /// A reload with another limit and rate, and how long its answer took.
+    fn change(&self, limit: usize, rate: &str) -> (io::Result<Value>, Duration) {
+        let queue = format!("{{ kind = \"fifo\", limit = \"{limit}p\" }}");
+        self.configure_with(&format!("rate = \"{rate}\", queue = {queue}"));
+        let begin = self.system.now();
+        let answer = ask_within(&*self.system, &self.socket(), "reload");
+        (answer, self.system.now() - begin)
+    }
+}
+
 /// Each configuration has a queue of its own, which stays until its packets have left.
 #[test]
 fn a_reload_waits_for_the_packets_of_earlier_ones() {
     let drama = quiet();
-    let mut came = 0;
-    let mut reload = |rate: &str| {
-        let queue = format!("{{ kind = \"fifo\", limit = \"{}p\" }}", 100 + came);
-        drama.configure_with(&format!("rate = \"{rate}\", queue = {queue}"));
-        let begin = drama.system.now();
-        let answer = ask_within(&*drama.system, &drama.socket(), "reload");
+    for limit in 101..106 {
+        drama.change(limit, "1kbit").0.unwrap();
         drama.come(20);
-        came += 20;
         drama.pass(Duration::from_millis(1));
-        (answer, drama.system.now() - begin)
-    };
-    for _ in 0..5 {
-        reload("1kbit").0.unwrap();
     }
-    let (answer, span) = reload("1kbit");
+    let (answer, span) = drama.change(106, "1kbit");
     let error = answer.unwrap_err().to_string();
     assert!(error.contains("4 earlier configurations"), "{error}");
     assert!((1..3).contains(&span.as_secs()), "{span:?}");
-    // The next one does not wait as long again.
-    let (answer, span) = reload("1kbit");
-    assert!(answer.is_err() && span < Duration::from_secs(1), "{span:?}");
-    drama.pass(Duration::from_secs(120));
-    reload("20Mbit").0.unwrap();
-    drama.pass(Duration::from_secs(60));
-    assert_eq!(drama.world.look().wire.left(), came);
+    // Those that wait beside it do not make it wait longer.
+    let [_, gate] = drama.living()[..] else { unreachable!() };
+    (0..20).for_each(|_| drama.world.signal(gate, Signal::HUP));
+    let (answer, span) = drama.change(106, "1kbit");
+    assert!(answer.is_err() && span < Duration::from_secs(3), "{span:?}");
+    let status = ask_within(&*drama.system, &drama.socket(), "status").unwrap();
+    assert_eq!(status["forward"]["earlier_queues"], 4, "{status}");
+    // Nothing but the rate changes, so that no more queues are needed.
+    drama.change(105, "20Mbit").0.unwrap();
+    drama.pass(Duration::from_secs(1));
+    assert_eq!(drama.world.look().wire.left(), 100);
+    drama.change(106, "20Mbit").0.unwrap();
+}
+
+/// Queues without packets do not stay, also if no packet ever comes.
+#[test]
+fn any_number_of_reloads_may_follow_each_other_while_nothing_waits() {
+    let drama = quiet();
+    for limit in 1..20 {
+        drama.change(limit, "1Mbit").0.unwrap();
+    }
 }
 
 #[test]

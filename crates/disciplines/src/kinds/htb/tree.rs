@@ -161,6 +161,16 @@ impl Tree {
         }
     }
 
+    /// Whether `other` has the same classes with the same disciplines.
+    pub fn has_shape_of(&self, other: &Tree) -> bool {
+        let place = |class: &Class| (class.parent, class.place, class.index, class.level);
+        let shares =
+            |tree: &Tree| -> Vec<_> { tree.buckets.iter().map(|each| each.share).collect() };
+        self.classes.iter().map(place).eq(other.classes.iter().map(place))
+            && shares(self) == shares(other)
+            && self.leaves.can_take_over(&other.leaves)
+    }
+
     /// Makes the tree share the rates of some classes: each is named by the places from a class
     /// without a parent down to it, and has an account in which this is tree number `tree`. Returns
     /// false if there is no such class.
@@ -513,13 +523,7 @@ impl Discipline for Tree {
 
     fn retune(&mut self, now: Time, fresh: &mut dyn Any) -> bool {
         let Some(fresh) = fresh.downcast_mut::<Tree>() else { return false };
-        let place = |class: &Class| (class.parent, class.place, class.index, class.level);
-        let shares = |tree: &Tree| tree.buckets.iter().map(|buckets| buckets.share).collect();
-        let (own, new): (Vec<_>, Vec<_>) = (shares(self), shares(fresh));
-        let same = self.classes.iter().map(place).eq(fresh.classes.iter().map(place))
-            && own == new
-            && self.leaves.can_take_over(&fresh.leaves);
-        if !same || !(*self.classify).retune(now, &mut *fresh.classify) {
+        if !self.has_shape_of(fresh) || !(*self.classify).retune(now, &mut *fresh.classify) {
             return false;
         }
         self.overhead = fresh.overhead;
