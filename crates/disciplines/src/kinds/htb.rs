@@ -124,7 +124,8 @@ pub fn share(
 /// parameters of the other.
 pub fn same_shape(discipline: &dyn Discipline, fresh: &dyn Discipline) -> bool {
     let trees: [&dyn Any; 2] = [discipline, fresh];
-    matches!(trees.map(<dyn Any>::downcast_ref::<Tree>), [Some(own), Some(new)] if own.has_shape_of(new))
+    let [Some(own), Some(new)] = trees.map(<dyn Any>::downcast_ref::<Tree>) else { return false };
+    own.has_shape_of(new)
 }
 
 /// The definition of a queue in the schema of a scenario or of the gate's configuration.
