@@ -29,11 +29,6 @@ pub struct Built {
 }
 
 impl Built {
-    /// The plan.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
     /// The discipline.
     pub fn discipline(&mut self) -> &mut dyn Discipline {
         &mut *self.discipline
