@@ -22,14 +22,15 @@ from forebay._advice.pick import rank
 from forebay._advice.words import amount
 from forebay._comparison import Comparison, beside_today, entries
 from forebay._scenario import TODAY
+from forebay.lab import topology
 from forebay.lab.errors import LabError
 from forebay.lab.virtual import kernel
 
 FOLDER = Path(__file__).parents[1] / "examples" / "confirmed"
 
 
-def of_kernel(label: str, queue: Mapping[str, Any]) -> dict[str, Any]:
-    """The kernel's discipline that is the same as forebay's."""
+def of_kernel(label: str, queue: Mapping[str, Any], overhead: str) -> dict[str, Any]:
+    """The kernel's discipline that is the same as forebay's on a link with this overhead."""
     options = ""
     if queue["kind"] == "fifo":
         limit = str(queue.get("limit", "1000p"))
@@ -38,8 +39,8 @@ def of_kernel(label: str, queue: Mapping[str, Any]) -> dict[str, Any]:
         options = f"limit {count}"
     else:
         name = str(queue["kind"]).replace("-", "_")
-        constants = [key for key in ("target", "interval") if key in queue]
-        options = " ".join(f"{key} {queue[key]}" for key in constants)
+        words = [f"{key} {queue[key]}" for key in ("target", "interval") if key in queue]
+        options = " ".join([*words, *([overhead] if name == "cake" else [])])
     return {"label": label, "kind": "kernel", "qdisc": name, "options": options.strip()}
 
 
@@ -75,8 +76,10 @@ def main(replications: int, gate: str | None, names: list[str]) -> None:
     print("|---|---|---|---|---|---|")
     for name, scenario in networks(names):
         lanes = entries(beside_today(scenario))
-        simulated = forebay.compare(scenario, disciplines=lanes, replications=replications)
-        twins = [of_kernel(each.label, each.queue) for each in simulated.variants]
+        hosted = topology.read(scenario).simulated
+        simulated = forebay.compare(hosted, disciplines=lanes, replications=replications)
+        overhead = scenario.document["link"][0]["overhead"]
+        twins = [of_kernel(each.label, each.queue, overhead) for each in simulated.variants]
         linux = lab.compare(
             scenario, twins, replications=replications, kernel=linux_kernel, gate=gate
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from forebay import Scenario, _engine, _terminal, lab
+from forebay import Scenario, _engine, _terminal, lab, run
 from forebay._cli import app
 from forebay._cli.drawn import Terminal
 from forebay._engine import ScenarioError
@@ -140,6 +140,33 @@ def test_what_a_lab_does_not_have_is_refused(fields: dict[str, object], message:
     assert message in str(error.value)
 
 
+def test_flows_of_a_node_share_its_host() -> None:
+    at, cake = {"rate": "100Mbit", "delay": "1ms"}, {"kind": "cake", "isolation": "dual-srchost"}
+    scenario = Scenario.of(
+        {
+            "duration": "5s",
+            "warmup": "1s",
+            "link": [
+                {"name": "a", "from": "many", "to": "router", **at},
+                {"name": "b", "from": "one", "to": "router", **at},
+                {"name": "c", **at, "from": "router", "to": "far", "rate": "10Mbit", "queue": cake},
+            ],
+            "traffic": [
+                {"name": name, "kind": "bulk", "from": name, "to": "far", "flows": flows}
+                for name, flows in (("many", 3), ("one", 1))
+            ],
+        }
+    )
+
+    def share(of: Scenario) -> float:
+        classes = run(of).summary["classes"]
+        return float(classes["many"]["goodput_bps"] / classes["one"]["goodput_bps"])
+
+    # One to one between the hosts. Otherwise each flow has its own: three to one.
+    assert share(topology.read(scenario).simulated) < 1.5
+    assert share(scenario) > 2.5
+
+
 def test_without_root_the_command_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     file = tmp_path / "scenario.json"
@@ -162,7 +189,6 @@ def test_sources_send_what_they_send_in_a_simulation() -> None:
             sizes.append(step[1])
             live.datagram(index, step[1] or 0, at, at + 5_000_000)
     summary = json.loads(live.finish().summary)
-    from forebay import run
 
     simulated = run(scenario).summary["classes"]["poisson"]
     found = summary["classes"]["poisson"]

@@ -91,6 +91,8 @@ def against_simulation(
 ) -> Agreement:
     """Run a scenario in the lab and in the simulator, each several times with the same seeds.
 
+    A node is one host on both sides, whatever `from_host` and `to_host` say.
+
     Args:
         scenario: what to run.
         seed: of the first replication; the following ones count up from it.
@@ -114,9 +116,13 @@ def against_simulation(
     """
     first = seed if seed is not None else int(scenario.effective()["seed"])
     seeds = range(first, first + replications)
-    qdiscs.refuse(topology.read(scenario.bare(), congestion), qdiscs.NOT_SIMULATED)
     base = scenario.bare()
-    tasks = [Task(base.name, at + 1, each, base) for at, each in enumerate(seeds)]
+    built = topology.read(base, congestion)
+    qdiscs.refuse(built, qdiscs.NOT_SIMULATED)
+    tasks, simulated = (
+        [Task(each.name, at + 1, seed, each) for at, seed in enumerate(seeds)]
+        for each in (base, built.simulated)
+    )
     if kernel is not None:
         from forebay.lab.virtual.runs import Order, run_tasks
 
@@ -126,7 +132,7 @@ def against_simulation(
         for at, each in enumerate(seeds):
             told = _part(progress, at, replications)
             live.append(run(scenario, seed=each, congestion=congestion, gate=gate, progress=told))
-    return Agreement(scenario, tuple(live), tuple(run_all(tasks, result_of)))
+    return Agreement(scenario, tuple(live), tuple(run_all(simulated, result_of)))
 
 
 def _part(

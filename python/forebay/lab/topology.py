@@ -96,6 +96,17 @@ class Topology:
         ends = ((gate.forward["from"], gate.forward["to"]) for gate in self.gates)
         return tuple(dict.fromkeys(node for pair in ends for node in pair))
 
+    @property
+    def simulated(self) -> Scenario:
+        """The scenario with the lab's hosts: flows of a node share its address."""
+        return self.scenario.with_all(
+            {
+                f"traffic[{number}].{end}_host": entry[end]
+                for number, entry in enumerate(self.traffic)
+                for end in ("from", "to")
+            }
+        )
+
     def port(self, entry: int) -> int:
         """Port at which the traffic of an entry arrives, by its number."""
         return BASE_PORT + entry
