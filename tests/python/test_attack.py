@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from forebay.attack import bounds, confirm, linux, measure
 from forebay.attack.minimise import KEEP, minimise, round_to
 from forebay.attack.plan import Joining, Plan, Space, Target
 from forebay.attack.search import Guide, search
-from forebay.attack.trials import Trials
+from forebay.attack.trials import Harm, Trials
 from forebay.lab import topology
 
 NETWORK = """\
@@ -269,6 +270,26 @@ def test_a_find_is_made_small(scenario: Path, tmp_path: Path) -> None:
     [only] = plan.joining
     assert (only.kind, only.flows, only.start, only.way) == ("cbr", 1, 0.0, None)
     assert only.rate <= 1.913 and only.size == round_to(only.size, 2)
+
+
+class _Beside:
+    """Runs beside a rival that waits 117 ms more as long as nobody joins."""
+
+    target: Any = None
+
+    def harms(self, plans: Sequence[Plan], _: object) -> list[Harm]:
+        return [Harm(((-117.0, 4.0, 30.0)[len(plan.joining)],)) for plan in plans]
+
+
+def test_beside_a_rival_harm_begins_where_it_suffers_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    two = Plan(joining=(Joining("cbr"), Joining("cbr")))
+    ways = [Plan(joining=two.joining[:1]), Plan()]
+    monkeypatch.setattr("forebay.attack.minimise._smaller", lambda *_: iter(ways))
+    small = minimise(cast("Trials", _Beside()), two, [1])
+    assert (small.plan, small.after.mean, small.calm.mean) == (two, 30, -117)
+    assert confirm.needed(30, -117) == 15
+    assert confirm.needed(30, 10) == 20
+    assert confirm.needed(float("inf"), 10) == float("inf")
 
 
 def test_what_is_luck_or_one_stack_alone_is_not_confirmed() -> None:

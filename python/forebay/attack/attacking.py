@@ -21,7 +21,7 @@ from forebay.attack.minimise import SEEDS, minimise
 from forebay.attack.outcome import Outcome
 from forebay.attack.plan import Plan, Space, Target
 from forebay.attack.search import PATHS, Guide, Niche, Searched, Tried, search
-from forebay.attack.trials import Trials
+from forebay.attack.trials import Trials, added
 
 Told = Callable[[str, float], None]
 """Told what is being done, and the share of all that is done."""
@@ -218,7 +218,7 @@ def _chosen(trials: Trials, found: Searched, most: int, seeds: Sequence[int]) ->
     calm = rest.mean
 
     def weight(each: Tried) -> float:
-        return (each.harm.mean - calm) * (1 - 0.08 * each.price - 0.1 * PATHS[each.path])
+        return added(each.harm.mean, calm) * (1 - 0.08 * each.price - 0.1 * PATHS[each.path])
 
     worst = sorted(found.cells.values(), key=weight, reverse=True)[:_AGAIN]
     again = {each.number: each for each in (*worst, *found.best.values()) if not each.harm.fault}
@@ -230,7 +230,8 @@ def _chosen(trials: Trials, found: Searched, most: int, seeds: Sequence[int]) ->
     harmful = [
         each
         for each in best.values()
-        if each.harm.mean - calm > _LEAST * abs(each.harm.mean) and math.isfinite(each.harm.mean)
+        if added(each.harm.mean, calm) > _LEAST * abs(each.harm.mean)
+        and math.isfinite(each.harm.mean)
     ]
     front = [
         each
@@ -239,7 +240,7 @@ def _chosen(trials: Trials, found: Searched, most: int, seeds: Sequence[int]) ->
             other is not each
             and other.price <= each.price
             and PATHS[other.path] <= PATHS[each.path]
-            and other.harm.mean - calm >= 0.95 * (each.harm.mean - calm)
+            and added(other.harm.mean, calm) >= 0.95 * added(each.harm.mean, calm)
             for other in harmful
         )
     ]

@@ -13,7 +13,7 @@ from forebay import stats
 from forebay._engine import ScenarioError
 from forebay.attack import linux
 from forebay.attack.plan import Plan, Target
-from forebay.attack.trials import Trials
+from forebay.attack.trials import Trials, added
 from forebay.stats import Interval
 
 SEEDS = 8
@@ -105,7 +105,7 @@ def confirmations(
 
 def needed(harm: float, calm: float) -> float:
     """The harm that must be found again, of what was found and that in the scenario as it is."""
-    return calm + HALF * (harm - calm)
+    return max(calm, 0.0) + HALF * added(harm, calm)
 
 
 def verdict(found: Sequence[Confirmation]) -> str:

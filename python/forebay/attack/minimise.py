@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from forebay.attack.plan import DATAGRAMS, Joining, Plan, Target
-from forebay.attack.trials import Harm, Trials
+from forebay.attack.trials import Harm, Trials, added
 
 KEEP = 0.8
 """Share of the harm that must stay."""
@@ -49,7 +49,7 @@ def minimise(
     """Make a plan small."""
     [before, calm] = trials.harms([plan, Plan(duration=plan.duration)], seeds)
     best, after, tried = plan, before, 0
-    least = KEEP * (before.mean - calm.mean)
+    least = KEEP * added(before.mean, calm.mean)
     seen = {repr(plan)}
     again = math.isfinite(least) and least > 0
     while again and tried < _MOST:
@@ -71,7 +71,8 @@ def minimise(
             shorter = [Plan(duration=each.duration) for each in batch]
             harms = trials.harms([*batch, *shorter], seeds)
             triples = zip(batch, harms, harms[len(batch) :], strict=False)
-            kept = next((each for each in triples if each[1].mean - each[2].mean >= least), None)
+            enough = (each for each in triples if added(each[1].mean, each[2].mean) >= least)
+            kept = next(enough, None)
             if kept is not None:
                 best, after, calm = kept
                 again = True

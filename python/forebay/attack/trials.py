@@ -35,6 +35,15 @@ class Harm:
         return sum(known) / len(known) if known else -math.inf
 
 
+def added(harm: float, calm: float) -> float:
+    """What an attack adds to the harm in the scenario as it is, where there is any.
+
+    Beside a rival that does worse in that scenario, `calm` is below 0, and what leads up to 0 is no
+    harm.
+    """
+    return harm - max(calm, 0.0)
+
+
 class Trials:
     """Runs of plans against a scenario under a discipline, and a rival's beside them if asked."""
 

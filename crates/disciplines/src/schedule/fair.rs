@@ -53,7 +53,8 @@ params! {
     /// Parameters of the fair scheduler.
     pub struct FairParams {
         /// Bytes that a queue may send in each round; above 0. Default 1514B, an Ethernet frame
-        /// (RFC 8290, section 5.2.3).
+        /// (RFC 8290, section 5.2.3). Packets are counted without an Ethernet header, so a new flow
+        /// sends two full ones of 1500B before others. With 1500B it sends one, as on Linux.
         pub quantum: Bytes = Bytes(1514),
     }
 }
