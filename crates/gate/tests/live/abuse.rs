@@ -463,7 +463,9 @@ fn hold(way: Way, role: Role, span: Duration, seed: u64) -> Row {
     let is_long = span > Duration::from_secs(60);
     assert!(!is_long || later <= usual + usual / 10, "memory grows: {sizes:?}");
     let [early, late] = [halves.0, halves.1].map(|half| half.iter().copied().max().unwrap_or(0));
-    assert!(early.max(late) < 224 << 10, "{sizes:?}");
+    // AddressSanitizer keeps 16 MiB that were freed, and marks the rest in memory of its own.
+    let most = if std::env::var_os("ASAN_OPTIONS").is_none() { 224 << 10 } else { 256 << 10 };
+    assert!(early.max(late) < most, "{sizes:?}");
     cells.extend([
         read(&abuse.counts.clients),
         slowest,
