@@ -288,20 +288,47 @@ def test_beside_a_rival_harm_begins_where_it_suffers_less(monkeypatch: pytest.Mo
     small = minimise(cast("Trials", _Beside()), two, [1])
     assert (small.plan, small.after.mean, small.calm.mean) == (two, 30, -117)
     assert confirm.needed(30, -117) == 15
-    assert confirm.needed(30, 10) == 20
+    assert confirm.needed(30, 10) == 10
     assert confirm.needed(float("inf"), 10) == float("inf")
 
 
 def test_what_is_luck_or_one_stack_alone_is_not_confirmed() -> None:
-    judged = confirm._judged("seeds", [1.0, 0.9, 0.1, 0.1], 0.5)
+    judged = confirm._judged("seeds", [1.0, 0.9, 0.1, 0.1], [0.0] * 4, 0.5)
     assert judged.verdict == confirm.NOT
-    assert confirm._judged("seeds", [1.0, 0.9, 0.8, 0.1], 0.5).verdict == confirm.CONFIRMED
-    assert confirm._judged("seeds", [float("nan")] * 3, 0.5).verdict == confirm.NOT
-    no = confirm.Confirmation("Linux", confirm.IMPOSSIBLE, None, "it cannot")
+    there = confirm._judged("seeds", [1.0, 0.9, 0.8, 0.1], [0.0] * 4, 0.5)
+    assert there.verdict == confirm.CONFIRMED
+    # A measure that calm runs do not have is no harm.
+    nan = float("nan")
+    assert confirm._judged("seeds", [1.0, 0.9], [nan] * 2, 0.5).verdict == confirm.CONFIRMED
+    assert confirm._judged("seeds", [nan] * 3, [0.0] * 3, 0.5).verdict == confirm.NOT
+    # These seeds have the harm without the attack.
+    placebo = confirm._judged("seeds", [1.0, 0.9, 0.8, 0.7], [1.0, 0.9, 0.7, 0.8], 0.5)
+    assert placebo.verdict == confirm.NOT
+    no = confirm.Confirmation("Linux", confirm.IMPOSSIBLE, None, why="it cannot")
+    assert confirm.verdict([]) == confirm.UNSEEN
     assert confirm.verdict([judged, no]) == confirm.NOT
     assert confirm.verdict([no]) == confirm.NOT
     yes = replace(judged, verdict=confirm.CONFIRMED)
     assert confirm.verdict([yes, no]) == confirm.CONFIRMED
+
+
+@pytest.mark.parametrize(
+    ("whole", "own", "other"),
+    [
+        ({}, {}, "linux-6.1"),
+        ({"preset": "linux"}, {}, "standard"),
+        ({}, {"preset": "linux-6.12"}, "standard"),
+        ({"preset": "ns-3"}, {}, "linux-6.1"),
+    ],
+)
+def test_the_other_stack_is_another(
+    whole: dict[str, str], own: dict[str, str], other: str, scenario: Path
+) -> None:
+    base = load(scenario).with_("tcp", {**whole, "congestion": "bbr"})
+    target = Target(base.with_("traffic.download.tcp", own), None)
+    assert confirm._other_stack(target) == other
+    changed = confirm._with_stack(target, other).base.effective()["traffic"][0]["tcp"]
+    assert changed["stack"]["kind"] == other and changed["congestion"] == "bbr"
 
 
 def test_each_seed_draws_the_hashes_of_fair_queues(scenario: Path) -> None:
@@ -357,7 +384,7 @@ def test_the_command_saves_what_other_commands_take(scenario: Path, tmp_path: Pa
     found = json.loads((out / "results.json").read_text())
     [find] = found["finds"]
     assert find["harm"] > found["calm"]
-    assert find["verdict"] == "not confirmed"  # Nobody looked.
+    assert find["verdict"] == "not looked at"
     saved = load(out / find["scenario"])
     again = run(saved).summary
     assert again["fingerprint"] == run(load(out / find["scenario"])).summary["fingerprint"]

@@ -119,7 +119,8 @@ def attack(
     ) as trials:
         of = trials.measure
         bounds_.keep(given, into / "bounds.toml")
-        [calm] = trials.harms([Plan()], [seed])
+        seeds = range(seed, seed + SEEDS)
+        [calm] = trials.harms([Plan()], seeds)
         found = search(
             trials,
             space,
@@ -131,7 +132,7 @@ def attack(
                 f"{runs} runs, worst {show.harm(of, worst)}", _SEARCH * share
             ),
         )
-        chosen = _chosen(trials, found, finds, range(seed, seed + SEEDS))
+        chosen = _chosen(trials, found, finds, seeds, calm.mean)
         faults = tuple(
             dict.fromkeys(
                 harm.fault for harm in (calm, *(c.harm for c in found.cells.values())) if harm.fault
@@ -208,14 +209,14 @@ _AGAIN = 32
 """Cells that are judged again before finds are chosen, beside the worst of each niche."""
 
 
-def _chosen(trials: Trials, found: Searched, most: int, seeds: Sequence[int]) -> list[Tried]:
+def _chosen(
+    trials: Trials, found: Searched, most: int, seeds: Sequence[int], calm: float
+) -> list[Tried]:
     """The worst of different niches that no cheaper one reaches.
 
     What pays less and does less to the path comes first if the harm is nearly the same. The search
     ran each with one seed, and the worst of many is lucky: the mean over `seeds` counts.
     """
-    [rest] = trials.harms([Plan()], seeds)
-    calm = rest.mean
 
     def weight(each: Tried) -> float:
         return added(each.harm.mean, calm) * (1 - 0.08 * each.price - 0.1 * PATHS[each.path])

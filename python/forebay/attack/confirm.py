@@ -24,6 +24,7 @@ HALF = 0.5
 """Share of the harm, beyond that in the scenario as it is, that must be found again."""
 
 CONFIRMED, NOT, IMPOSSIBLE = "confirmed", "not confirmed", "not possible"
+UNSEEN = "not looked at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Confirmation:
     """`CONFIRMED`, `NOT` or `IMPOSSIBLE`."""
     found: Interval | None
     """The harm, over the seeds."""
+    calm: Interval | None = None
+    """The same without the attack."""
     why: str = ""
     """Why it was not possible."""
 
@@ -52,16 +55,16 @@ def confirmations(
     told: Callable[[str], None] = lambda _: None,
     folder: Path | None = None,
 ) -> Iterator[Confirmation]:
-    """Look at a find again.
+    """Look at a find again, and at the scenario as it is with the same seeds.
 
-    It is confirmed if the mean harm is at least `least`, and so is the harm of three of four seeds.
-    Runs are kept in `folder`; called again, it goes on where it was.
+    It is confirmed if it adds at least `least` to the harm in the mean, and with three of four
+    seeds. Runs are kept in `folder`; called again, it goes on where it was.
 
     Args:
         target: the scenario that is attacked.
         measure: the name of the harm.
         plan: the find.
-        least: the harm that must be found again.
+        least: the harm that must be added.
         first_seed: of the fresh ones.
         queue: the discipline; the scenario's own if none.
         rival: the discipline that must do better, if any.
@@ -85,12 +88,12 @@ def confirmations(
         least,
         seeds,
     )
-    other = "linux-6.1" if _stack(target) == "standard" else "standard"
+    other = _other_stack(target)
     told(other)
     try:
         changed = _with_stack(target, other)
     except ScenarioError as error:
-        yield Confirmation(f"stack {other}", IMPOSSIBLE, None, str(error))
+        yield Confirmation(f"stack {other}", IMPOSSIBLE, None, why=str(error))
     else:
         yield _simulated(
             f"stack {other}",
@@ -104,33 +107,40 @@ def confirmations(
 
 
 def needed(harm: float, calm: float) -> float:
-    """The harm that must be found again, of what was found and that in the scenario as it is."""
-    return max(calm, 0.0) + HALF * added(harm, calm)
+    """What must be added again, of a harm and that in the scenario as it is."""
+    return HALF * added(harm, calm)
 
 
 def verdict(found: Sequence[Confirmation]) -> str:
     """That of all: confirmed if something confirms it and nothing speaks against it."""
+    if not found:
+        return UNSEEN
     verdicts = [each.verdict for each in found]
     return NOT if NOT in verdicts or CONFIRMED not in verdicts else CONFIRMED
 
 
-def _judged(how: str, values: Sequence[float], least: float) -> Confirmation:
-    known = [each for each in values if not math.isnan(each)]
-    holds = [each >= least for each in known]
-    confirmed = (
-        bool(known) and sum(known) / len(known) >= least and sum(holds) >= 0.75 * len(values)
+def _judged(
+    how: str, values: Sequence[float], calms: Sequence[float], least: float
+) -> Confirmation:
+    gains = [added(value, calm) for value, calm in zip(values, calms, strict=True)]
+    known = [each for each in gains if not math.isnan(each)]
+    holds = sum(each >= least for each in known) >= 0.75 * len(gains)
+    confirmed = bool(known) and holds and sum(known) / len(known) >= least
+    found, calm = (
+        stats.interval([each for each in some if not math.isnan(each)] or [None])
+        for some in (values, calms)
     )
-    return Confirmation(how, CONFIRMED if confirmed else NOT, stats.interval(known or [None]))
+    return Confirmation(how, CONFIRMED if confirmed else NOT, found, calm)
 
 
 def _simulated(
     how: str, trials: Trials, plan: Plan, least: float, seeds: Sequence[int]
 ) -> Confirmation:
     with trials:
-        [found] = trials.harms([plan], seeds)
+        found, calm = trials.harms([plan, Plan(duration=plan.duration)], seeds)
     if not found.values:
-        return Confirmation(how, IMPOSSIBLE, None, "the engine refuses it")
-    return _judged(how, found.values, least)
+        return Confirmation(how, IMPOSSIBLE, None, why="the engine refuses it")
+    return _judged(how, found.values, calm.values, least)
 
 
 def _in_kernel(
@@ -147,7 +157,8 @@ def _in_kernel(
 
     how = "Linux in virtual time"
     seeds = range(first_seed, first_seed + KERNEL_SEEDS)
-    values = [0.0] * len(seeds)
+    plans = (plan, Plan(duration=plan.duration))
+    values, calms = ([0.0] * len(seeds) for _ in plans)
     try:
         with linux.Runs(target, folder) as runs:
             for sign, each in ((1, queue), (-1, rival)):
@@ -155,25 +166,33 @@ def _in_kernel(
                     continue
                 table, called = linux.queue(target, each)
                 how = f"{how}{', ' if sign > 0 else ' beside '}{called}"
-                for at, harms in enumerate(runs.harms(plan, table, seeds)):
-                    values[at] += sign * harms.get(measure, math.nan)
+                for each_plan, sums in zip(plans, (values, calms), strict=True):
+                    for at, harms in enumerate(runs.harms(each_plan, table, seeds)):
+                        sums[at] += sign * harms.get(measure, math.nan)
     except (LabError, ScenarioError) as error:
-        return Confirmation(how, IMPOSSIBLE, None, str(error).splitlines()[0])
-    return _judged(how, values, least)
+        return Confirmation(how, IMPOSSIBLE, None, why=str(error).splitlines()[0])
+    return _judged(how, values, calms, least)
 
 
-def _stack(target: Target) -> str:
-    stack = (target.base.effective().get("tcp") or {}).get("stack") or "standard"
-    return str(stack["kind"] if isinstance(stack, Mapping) else stack)
+def _other_stack(target: Target) -> str:
+    """A stack that the scenario's transfers do not have, or not all of them."""
+    entries = target.base.effective()["traffic"]
+    kinds = {each["tcp"]["stack"]["kind"] for each in entries if each.get("tcp")}
+    return "linux-6.1" if kinds <= {"standard"} else "standard"
 
 
 def _with_stack(target: Target, stack: str) -> Target:
     """The same in another stack, with its own conventions and no memory of others' parameters."""
     base = target.base
-    tcp = {
-        name: value
-        for name, value in (base.document.get("tcp") or {}).items()
-        if name in ("congestion", "ecn", "accurate_ecn", "receive_window", "min_rto")
-    }
     preset = {"linux-6.1": "linux-6.1", "standard": "rfc"}[stack]
-    return Target(base.with_("tcp", {"preset": preset, **tcp}), target.link)
+    document = base.document
+    fields = {"tcp": {"preset": preset, **_kept(document)}}
+    for at, entry in enumerate(document["traffic"]):
+        if "tcp" in entry:
+            fields[f"traffic[{at}].tcp"] = _kept(entry)
+    return Target(base.with_all(fields), target.link)
+
+
+def _kept(of: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("congestion", "ecn", "accurate_ecn", "receive_window", "min_rto")
+    return {name: value for name, value in (of.get("tcp") or {}).items() if name in names}

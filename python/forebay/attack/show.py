@@ -18,7 +18,7 @@ from forebay._report.page import Block, Bullets, Cell, Code, Facts, Md, Page, Se
 from forebay._report.terminal import print_table
 from forebay.attack import words
 from forebay.attack.bounds import text as bounds_text
-from forebay.attack.confirm import CONFIRMED, IMPOSSIBLE, SEEDS, Confirmation
+from forebay.attack.confirm import CONFIRMED, IMPOSSIBLE, NOT, SEEDS, UNSEEN, Confirmation
 from forebay.attack.finds import Found
 from forebay.attack.minimise import KEEP
 from forebay.attack.minimise import SEEDS as SMALL_SEEDS
@@ -51,10 +51,8 @@ def print_outcome(console: Console, outcome: Outcome, folder: Path) -> None:
             print_table(console, _table(outcome, some))
             for each in some:
                 console.print(f"[bold]{each.name}[/bold]: {escape(_words(outcome, each))}")
-                for again in each.confirmations:
-                    if again.why:
-                        why = escape(f"{again.how}: {again.why}")
-                        console.print(f"  {why}", style="dim", highlight=False)
+                for against in _against(outcome, each):
+                    console.print(f"  {escape(against)}", style="dim", highlight=False)
     first = shlex.quote(str(folder / "finds" / f"{outcome.finds[0].name}"))
     console.print(
         f"\nRun it:   forebay run {first}.toml\n"
@@ -104,21 +102,16 @@ def _blocks(outcome: Outcome, command: str) -> list[Block]:
     for title, some in _parts(outcome):
         if some:
             told = [Bullets([f"{each.name}: {_words(outcome, each)}" for each in some])]
-            why = [
-                f"{each.name}, {again.how}: {again.why}"
-                for each in some
-                for again in each.confirmations
-                if again.why
-            ]
-            more = [Text("Not possible:", small=True), Bullets(why)] if why else []
+            why = [f"{each.name}, {said}" for each in some for said in _against(outcome, each)]
+            more = [Text("Not confirmed by:", small=True), Bullets(why)] if why else []
             blocks.append(Section(title, [_table(outcome, some), *told, *more], card=True))
     reading = (
         f"A find is made small as long as {100 * KEEP:.0f} % of its harm stay, beyond the harm in "
         f"the scenario as it is, by the mean of {SMALL_SEEDS} seeds. It is looked at again with "
         f"{SEEDS} fresh seeds, in another stack of TCP, and in Linux in virtual time. It is "
         "**confirmed** if in each of these that is possible at least half of that harm is there, "
-        "in the mean and in three of four seeds. *Pays* is the mean rate of all datagrams that "
-        "join, as a share of the link's."
+        "beyond that of the same seeds without it, in the mean and in three of four seeds. *Pays* "
+        "is the mean rate of all datagrams that join, as a share of the link's."
     )
     facts = [
         ("Command", Md(f"`{command}`" if command else "from Python")),
@@ -135,9 +128,19 @@ def _blocks(outcome: Outcome, command: str) -> list[Block]:
 
 
 def _parts(outcome: Outcome) -> list[tuple[str, list[Found]]]:
-    confirmed = [each for each in outcome.finds if each.verdict == CONFIRMED]
-    others = [each for each in outcome.finds if each.verdict != CONFIRMED]
-    return [("Confirmed", confirmed), ("Not confirmed", others)]
+    return [
+        (title.capitalize(), [each for each in outcome.finds if each.verdict == title])
+        for title in (CONFIRMED, NOT, UNSEEN)
+    ]
+
+
+def _against(outcome: Outcome, found: Found) -> list[str]:
+    """Of what does not confirm a find, why."""
+    return [
+        f"{again.how}: {again.why or f'{words.interval(outcome.measure, again.calm)} without it'}"
+        for again in found.confirmations
+        if again.verdict != CONFIRMED and (again.why or again.calm)
+    ]
 
 
 def _table(outcome: Outcome, some: Sequence[Found]) -> Table:
@@ -190,6 +193,7 @@ def _plain(outcome: Outcome, each: Found) -> dict[str, Any]:
                 "how": again.how,
                 "verdict": again.verdict,
                 "harm": _ends(again.found),
+                "calm": _ends(again.calm),
                 "why": again.why,
             }
             for again in each.confirmations

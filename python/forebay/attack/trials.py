@@ -41,7 +41,8 @@ def added(harm: float, calm: float) -> float:
     Beside a rival that does worse in that scenario, `calm` is below 0, and what leads up to 0 is no
     harm.
     """
-    return harm - max(calm, 0.0)
+    # A measure that does not exist there is no number, and no harm.
+    return harm - max(0.0, calm)
 
 
 class Trials:
