@@ -12,6 +12,10 @@ from forebay._report.terminal import print_table
 from forebay.attack.cause import SHOWN, Answer, Tried
 from forebay.attack.plan import time
 
+_LITTLE = 0.01
+"""Share of what arrived, below which an entry is more likely to have moved the others than to have
+filled the queue. It may also hold them back: a box can freeze low priority for a few packets."""
+
 
 def print_answer(console: Console, answer: Answer) -> None:
     """Print the cause, what else is shown, and everything that was tried."""
@@ -55,6 +59,11 @@ def sentences(answer: Answer) -> tuple[list[str], list[str], list[str]]:
     else:
         shown = [f"Cause: {cause.without.what}. {_effect(answer, cause)}"]
         shown += [f"Also: {each.without.what}. {_effect(answer, each)}" for each in answer.also]
+        if dict(answer.flows).get(cause.without.name, 1.0) < _LITTLE:
+            shown.append(
+                f"{cause.without.name} is less than {100 * _LITTLE:g} % of what arrived: without "
+                "it, others may only have come at other times. Ask again with another --seed."
+            )
     others = []
     if answer.others:
         told = ", ".join(f"{kind} {_amount(answer, seen)}" for kind, seen in answer.others)
@@ -93,8 +102,13 @@ def _plain(each: Tried) -> dict[str, Any]:
 
 
 def _effect(answer: Answer, each: Tried) -> str:
-    gone = f"{100 * min(1.0, each.relief):.0f} % {'of the rise' if answer.rise else 'of it'}"
-    return f"Without it: {_amount(answer, each.seen)}, {gone} gone."
+    part = "of the rise" if answer.rise else "of it"
+    return f"Without it: {_amount(answer, each.seen)}, {_gone(each)} {part} gone."
+
+
+def _gone(each: Tried) -> str:
+    # Rounded down: what is just less than `SHOWN` must not look like it.
+    return f"{int(100 * max(-1.0, min(1.0, each.relief)))} %"
 
 
 def _amount(answer: Answer, value: float) -> str:
@@ -116,7 +130,7 @@ def _table(answer: Answer) -> Table:
         [
             each.without.what,
             each.refused or _amount(answer, each.seen),
-            Cell("–" if each.refused else f"{round(100 * max(-1.0, min(1.0, each.relief)))} %"),
+            Cell("–" if each.refused else _gone(each)),
             "shown" if each.shown else "",
         ]
         for each in answer.tried

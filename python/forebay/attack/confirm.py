@@ -57,8 +57,8 @@ def confirmations(
 ) -> Iterator[Confirmation]:
     """Look at a find again, and at the scenario as it is with the same seeds.
 
-    It is confirmed if it adds at least `least` to the harm in the mean, and with three of four
-    seeds. Runs are kept in `folder`; called again, it goes on where it was.
+    It is confirmed if it adds at least `least` to their mean harm there, in the mean and with three
+    of four seeds. Runs are kept in `folder`; called again, it goes on where it was.
 
     Args:
         target: the scenario that is attacked.
@@ -122,14 +122,13 @@ def verdict(found: Sequence[Confirmation]) -> str:
 def _judged(
     how: str, values: Sequence[float], calms: Sequence[float], least: float
 ) -> Confirmation:
-    gains = [added(value, calm) for value, calm in zip(values, calms, strict=True)]
-    known = [each for each in gains if not math.isnan(each)]
-    holds = sum(each >= least for each in known) >= 0.75 * len(gains)
-    confirmed = bool(known) and holds and sum(known) / len(known) >= least
     found, calm = (
         stats.interval([each for each in some if not math.isnan(each)] or [None])
         for some in (values, calms)
     )
+    gains = [added(each, calm.mean if calm else 0.0) for each in values if not math.isnan(each)]
+    holds = sum(each >= least for each in gains) >= 0.75 * len(values)
+    confirmed = bool(gains) and holds and sum(gains) / len(gains) >= least
     return Confirmation(how, CONFIRMED if confirmed else NOT, found, calm)
 
 
