@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,18 @@ def test_it_draws_the_intervals_and_pairs_of_the_data(tmp_path: Path) -> None:
     assert [region[name] for name in ("x", "y", "xx", "xy", "yy")] == pytest.approx(
         [first["x"] / 1e3, first["y"], first["xx"] / 1e6, first["xy"] / 1e3, first["yy"]], rel=1e-5
     )
+
+
+def test_it_says_where_some_runs_have_no_value(tmp_path: Path) -> None:
+    text, _ = written(tmp_path)
+    assert "that have a value" not in text and "(2 runs)" not in text
+    data = sweep.results(tmp_path / "out")
+    first = pl.col("replication") == data.runs["replication"].min()
+    # The first run of each point, of three.
+    lacking = data.runs.with_columns(pl.when(~first).then(pl.col(TAIL)).alias(TAIL))
+    text = report.render(replace(data, runs=lacking))
+    assert "3 independent runs</strong> of every point, or over those that have a value" in text
+    assert text.count("(2 runs)") == 4
 
 
 def test_axes_of_trade_offs_do_not_begin_below_zero(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,8 @@ from forebay._runs.journal import read_journal
 from forebay._scenario import TODAY
 from forebay.tune import Outcome, tune
 from forebay.tune.goal import Estimate, Goal, read_bound, read_goal
-from forebay.tune.search import Tried, Tuning
-from forebay.tune.show import print_outcome
+from forebay.tune.search import Tried, Tuning, _shortlist
+from forebay.tune.show import draw, plain, print_outcome
 from forebay.tune.space import Parameter, combinations, read_parameter
 from small_study import BASE
 
@@ -286,6 +287,136 @@ def test_the_best_is_beside_the_queue_of_today(scenario: Path) -> None:
         said(3e6, 3.01e6, 3.02e6, 3e6),
     )
     assert f"Beside today: by up goodput the two {Beside.OPEN.value}." in said(3e6, 5e6, 4e6, 4e6)
+
+
+Samples = list[float | None]
+
+
+def verified(
+    scenario: Path, bounds: list[str], today: dict[str, Samples], *candidates: dict[str, Samples]
+) -> Outcome:
+    """What was found if the runs had these values; the goal is to make g small."""
+    goal = Goal("g", False, tuple(map(read_bound, bounds)))
+    plan = Tuning(load(scenario), None, None, (read_parameter("x=1..99"),), goal)
+    many = tuple(
+        Tried(f"trial {at}", (at * 10,), Estimate(samples))
+        for at, samples in enumerate(candidates, 1)
+    )
+    return Outcome(plan, many, many, (Tried(TODAY, (), Estimate(today)),))
+
+
+def printed(outcome: Outcome) -> str:
+    screen = StringIO()
+    print_outcome(Console(file=screen, width=200), outcome, "small.toml")
+    return " ".join(screen.getvalue().split())
+
+
+@pytest.mark.parametrize("lacking", [[None, None, None], [None, 1.0, 1.1]])
+def test_what_lacks_the_measure_in_a_run_is_not_the_best(scenario: Path, lacking: Samples) -> None:
+    found = verified(scenario, [], {"g": [2.0, 2.5, 2.1]}, {"g": lacking})
+    [today] = found.beside
+    assert (found.best, found.tuned, found.equals) == (today, None, ())
+    said = printed(found)
+    assert "Best: today (*), which was not tuned. No candidate has a value of g in every" in said
+    assert "Use it" not in said
+    # Whatever else it was that had the measure there.
+    bounded = verified(
+        scenario,
+        ["x <= 1"],
+        {"g": [2.0, 2.5, 2.1], "x": [5.0] * 3},
+        {"g": lacking, "x": [0.5] * 3},
+    )
+    assert bounded.best is None
+    assert "Nothing surely keeps every bound and has a value of g in every run." in printed(bounded)
+
+
+def test_a_run_in_which_nothing_has_the_measure_is_held_against_nothing(scenario: Path) -> None:
+    found = verified(scenario, [], {"g": [None, 2.5, 2.1]}, {"g": [None, 1.0, 1.1]})
+    assert found.best is found.candidates[0]
+    said = printed(found)
+    assert "Some runs have no value of g; longer runs may have one." in said
+    assert re.search(r"\* trial 1 10 1\.0\d ±0\.\d+ \(2 runs\)", said)
+
+
+def test_without_any_measure_nothing_is_best(scenario: Path) -> None:
+    found = verified(scenario, [], {"g": [None, None]}, {"g": [None, None]})
+    assert (found.best, found.tuned, found.equals) == (None, None, ())
+    assert "Nothing has a value of g in every run." in printed(found)
+    assert plain(found, "")["best"] is None
+
+
+def test_a_bound_does_not_hold_by_the_runs_that_have_a_value(scenario: Path) -> None:
+    goal = read_goal("g", None, ["x <= 12"])
+
+    def estimate(*x: float | None) -> Estimate:
+        return Estimate({"g": [1.0] * len(x), "x": x})
+
+    whole, survivors = estimate(4.0, 4.1, 4.2, 4.1), estimate(4.0, 4.1, None, None)
+    assert whole.standing(goal) is Standing.INSIDE
+    assert survivors.standing(goal) is Standing.OPEN
+    assert estimate(14.0, 14.1, 14.2, None).standing(goal) is Standing.OUTSIDE
+    # The search keeps away by the share of such runs; by the mean alone the bound may be kept.
+    [sure], [worse], [worst] = (
+        each.excess(goal, cautious=True)
+        for each in (whole, survivors, estimate(None, None, None, None))
+    )
+    assert sure < 0 < worse < worst
+    assert survivors.excess(goal, cautious=False)[0] < 0
+    found = verified(
+        scenario,
+        ["x <= 12"],
+        {"g": [5.0, 5.1, 5.2], "x": [2.0, 2.1, 2.2]},
+        {"g": [1.0, 1.1, 1.2], "x": [4.0, None, 4.1]},
+    )
+    assert found.best is found.beside[0]
+    said = printed(found)
+    assert re.search(r"trial 1 10 1\.1\d* ±0\.\d+ 4\.\d+ ±0\.\d+ \(2 runs\) not sure", said)
+    assert "No candidate surely keeps every bound." in said
+
+
+def test_trials_that_lack_the_measure_are_judged_again_last(scenario: Path) -> None:
+    found = verified(
+        scenario, [], {"g": [1.0, 1.0]}, {"g": [0.1, None]}, {"g": [3.0, 4.0]}, {"g": [5.0, 6.0]}
+    )
+    chosen = _shortlist(replace(found.plan, candidates=2), found.trials)
+    assert [each.label for each in chosen] == ["trial 2", "trial 3"]
+
+
+@pytest.mark.parametrize("lacking", [[None, None], [None, 3.0]])
+def test_the_picture_is_of_what_was_measured(
+    scenario: Path, tmp_path: Path, lacking: Samples
+) -> None:
+    some: dict[str, Samples] = {"g": [1.0, 1.1], "x": [2.0, 2.1]}
+    found = verified(scenario, ["x <= 12"], some, some, {"g": [1.0, 1.2], "x": lacking})
+    assert draw(found, tmp_path / "some.png")
+    none: dict[str, Samples] = {"g": [1.0, 1.1], "x": [None, None]}
+    assert draw(verified(scenario, ["x <= 12"], none, none), tmp_path / "none.png")
+
+
+def test_today_is_equal_and_beside_the_best_at_one_level(scenario: Path) -> None:
+    # Its paired difference is 1 ±0.83 at 95 %, and ±1.5 at the level for five beside the best.
+    today: dict[str, Samples] = {"g": [1.5, 2.5, 1.6, 2.4]}
+    worse: dict[str, Samples] = {"g": [9.0, 9.0, 9.0, 9.1]}
+    best: dict[str, Samples] = {"g": [1.0, 1.0, 1.0, 1.0]}
+    few = verified(scenario, [], today, best)
+    assert few.equals == () and "Beside today: g is 1.00 ±0.84 below it." in printed(few)
+    many = verified(scenario, [], today, best, worse, worse, worse, worse)
+    assert many.equals == many.beside
+    assert f"Beside today: by g the two {Beside.OPEN.value}." in printed(many)
+    # Nor is it told apart if it breaks a bound, and so is no equal.
+    bounded = verified(
+        scenario,
+        ["x <= 1"],
+        today | {"x": [5.0] * 4},
+        *(each | {"x": [0.5] * 4} for each in (best, worse, worse, worse, worse)),
+    )
+    assert bounded.equals == ()
+    assert f"Beside today: by g the two {Beside.OPEN.value}." in printed(bounded)
+
+
+def test_a_difference_says_on_how_few_runs_it_rests(scenario: Path) -> None:
+    found = verified(scenario, [], {"g": [5.0, None, 5.2, 5.1]}, {"g": [1.0, 1.1, 1.0, 1.1]})
+    assert re.search(r"g is 4\.\d+ ±0\.\d+ below it \(3 runs\)\.", printed(found))
 
 
 def test_gain_and_efficiency_are_ratios_within_a_replication() -> None:

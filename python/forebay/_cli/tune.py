@@ -110,4 +110,6 @@ def command(
         print(json.dumps(plain(outcome, line), indent=2, ensure_ascii=False))
         return
     print_outcome(Terminal(), outcome, shlex.quote(str(scenario)), set_)
-    say(f"Picture: {folder / 'pareto.png'}\nResults: {folder / 'results.json'}")
+    if (picture := folder / "pareto.png").exists():
+        say(f"Picture: {picture}")
+    say(f"Results: {folder / 'results.json'}")

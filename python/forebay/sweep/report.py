@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -165,6 +165,8 @@ def _intervals(data: StudyData) -> str:
     runs = f"**{most} independent runs** of every point"
     if fewest != most:
         runs = f"**{fewest} to {most} independent runs** of a point"
+    if any(data.runs[each.key].null_count() for each in offered(data)):
+        runs += ", or over those that have a value; the numbers below say how many"
     until = data.layout.study["until"]
     stopped = "" if not until else (
         f"Runs were added until the interval of `{until['key']}` was at most "
@@ -293,7 +295,7 @@ class Charts:
             rows: list[Row] = [
                 [
                     *(axis.labels[step] for axis, step in zip(axes, steps, strict=True)),
-                    *(_cell(cell) for cell in cells),
+                    *map(_cell, cells),
                 ]
                 for steps, cells in zip(self.settings, self.means(each), strict=True)
             ]
@@ -335,13 +337,16 @@ class Charts:
             yield Text(f"{left} more settings are not drawn; {how}.", small=True)
 
     def means(self, each: Shown) -> Cells:
-        """Mean, half-width and number of samples."""
-        table = self.data.intervals(each.key)
+        """Mean, half-width, number of samples, and of runs."""
+        on = [*self.data.columns, "discipline"]
+        table = self.data.intervals(each.key).join(
+            self.data.runs.group_by(on).len("runs"), on=on, how="left", maintain_order="left"
+        )
         if each.half_width is not None:
             half = self.data.intervals(each.half_width)["mean"]
             batches = self.data.intervals(each.key.removesuffix("batch_mean") + "batches")["mean"]
             table = table.with_columns(half.alias("half_width"), batches.alias("samples"))
-        return self._cells(_scaled(table, each), ("mean", "half_width", "samples"))
+        return self._cells(_scaled(table, each), ("mean", "half_width", "samples", "runs"))
 
     def paired(self, each: Shown, against: str) -> Cells:
         """Mean and half-width of the difference from a discipline."""
@@ -462,9 +467,14 @@ def _length(axis: Axis) -> tuple[bool, int]:
 
 
 def _cell(cell: Sequence[float | None] | None) -> Cell:
+    """Mean and half-width, and on how many runs they rest if others have no value."""
     if cell is None or cell[0] is None:
         return Cell(ABSENT)
-    return number(cell[0], cell[1])
+    shown, samples, runs = number(cell[0], cell[1]), cell[2], cell[3]
+    if samples is None or runs is None or samples >= runs:
+        return shown
+    few = f"({samples:.0f} run{'' if samples == 1 else 's'})"
+    return replace(shown, note=f"{shown.note} {few}".lstrip())
 
 
 def _scaled(table: pl.DataFrame, each: Shown) -> pl.DataFrame:

@@ -119,24 +119,46 @@ class Estimate:
         """Mean of a measure and its interval; none if no run measured it."""
         return stats.interval(self.samples[key])
 
+    def runs(self, key: str) -> set[int]:
+        """Which of the replications have a value of a measure."""
+        return {at for at, value in enumerate(self.samples[key]) if value is not None}
+
+    def missing(self, key: str) -> int:
+        """How many replications have no value of a measure."""
+        return len(self.samples[key]) - len(self.runs(key))
+
     def excess(self, goal: Goal, *, cautious: bool) -> tuple[float, ...]:
         """How far each bound is broken, by the worse end of its interval or by its mean.
 
-        An unmeasured one counts as far beyond.
+        An unmeasured one counts as far beyond, with caution each run without a value.
         """
-        found = [(bound, self.interval(bound.key)) for bound in goal.bounds]
-        return tuple(
-            UNMEASURED
-            if each is None
-            else bound.excess(bound.worst(each) if cautious else each.mean)
-            for bound, each in found
-        )
+
+        def of(bound: Bound) -> float:
+            found = self.interval(bound.key)
+            if found is None:
+                return UNMEASURED
+            if not cautious:
+                return bound.excess(found.mean)
+            missing = self.missing(bound.key) / len(self.samples[bound.key])
+            return UNMEASURED * missing + bound.excess(bound.worst(found))
+
+        return tuple(map(of, goal.bounds))
 
     def standing(self, goal: Goal) -> Standing:
-        """Whether all bounds hold: the worst of their standings."""
-        found = [(bound, self.interval(bound.key)) for bound in goal.bounds]
-        standings = [Standing.OUTSIDE if it is None else bound.standing(it) for bound, it in found]
-        return worst(standings or [Standing.INSIDE])
+        """Whether all bounds hold: the worst of their standings.
+
+        An unmeasured one does not. With a value in some runs only it is not known: what kept the
+        others from having one may break the bound.
+        """
+
+        def of(bound: Bound) -> Standing:
+            found = self.interval(bound.key)
+            if found is None:
+                return Standing.OUTSIDE
+            standing = bound.standing(found)
+            return worst([standing, Standing.OPEN]) if self.missing(bound.key) else standing
+
+        return worst([of(bound) for bound in goal.bounds] or [Standing.INSIDE])
 
 
 UNMEASURED = 1e9

@@ -9,7 +9,8 @@
    and the disciplines that it compares. Only these runs decide.
 3. Of all that were run again and whose intervals keep every bound, also of what stands beside, the
    best mean is the best; those whose paired difference from it holds zero are named as its equals,
-   at a level that allows for their number (Bonferroni).
+   at a level that allows for the number of all that were run again (Bonferroni). What lacks the
+   measure in a run in which anything else has it is neither: its mean is that of its luckier runs.
 
 Finished runs are kept, so a search that was stopped retraces its steps and goes on.
 """
@@ -28,6 +29,7 @@ from forebay._engine import ScenarioError
 from forebay._judge import Standing
 from forebay._runs import Change, Progress
 from forebay._scenario import Scenario, lookup, resolved_link
+from forebay.stats import Interval
 from forebay.tune.goal import UNMEASURED, Estimate, Goal
 from forebay.tune.proposals import Score, explore
 from forebay.tune.runs import Runs
@@ -110,49 +112,67 @@ class Outcome:
     def best(self) -> Tried | None:
         """The best of all that keep the bounds, also of what stands beside; none if nothing does.
 
-        Of equal means the candidate is taken.
+        What lacks the measure in a run in which anything else has it is never the best. Of equal
+        means the candidate is taken.
         """
         return self._best_of((*self.candidates, *self.beside))
 
     @property
     def tuned(self) -> Tried | None:
-        """The best candidate that keeps the bounds; none if no candidate does."""
+        """The best candidate by the same rules; none if no candidate keeps them."""
         return self._best_of(self.candidates)
 
     @property
     def equals(self) -> tuple[Tried, ...]:
         """Others that keep the bounds and cannot be told apart from the best with these runs."""
-        best, key = self.best, self.plan.goal.key
-        others = [
-            each
-            for each in (*self.candidates, *self.beside)
-            if each is not best and self._holds(each)
-        ]
-        if best is None or best.estimate is None or not others:
+        best = self.best
+        if best is None:
             return ()
-        level = 1 - (1 - stats.LEVEL) / len(others)
         found = []
-        for each in others:
-            assert each.estimate is not None
-            difference = stats.paired_difference(
-                each.estimate.samples[key], best.estimate.samples[key], level
-            )
-            if difference is None or not difference.excludes_zero:
+        for each in self._comparable():
+            apart = difference(self, each, best, self.plan.goal.key)
+            if each is not best and (apart is None or not apart.excludes_zero):
                 found.append(each)
         return tuple(found)
 
     def _best_of(self, many: Sequence[Tried]) -> Tried | None:
-        best, key = None, self.plan.goal.key
+        best, key, comparable = None, self.plan.goal.key, self._comparable()
         for each in many:
-            if self._holds(each) and (
+            if any(each is other for other in comparable) and (
                 best is None or self.plan.goal.better(mean_of(each, key), mean_of(best, key))
             ):
                 best = each
         return best
 
-    def _holds(self, tried: Tried) -> bool:
-        estimate = tried.estimate
-        return estimate is not None and estimate.standing(self.plan.goal) is Standing.INSIDE
+    def _comparable(self) -> list[Tried]:
+        """What keeps the bounds and has the measure in every run in which anything has it.
+
+        A run in which nothing has it, such as one in which no flow began, says nothing of any.
+        """
+        goal = self.plan.goal
+        known = [
+            (each, each.estimate, each.estimate.runs(goal.key))
+            for each in (*self.candidates, *self.beside)
+            if each.estimate is not None
+        ]
+        every = set[int]().union(*(runs for _, _, runs in known))
+        return [
+            each
+            for each, estimate, runs in known
+            if every and runs == every and estimate.standing(goal) is Standing.INSIDE
+        ]
+
+
+def difference(outcome: Outcome, first: Tried, second: Tried, key: str) -> Interval | None:
+    """Of one from another by a measure, run by run; none if no run has both.
+
+    By the goal's measure, by which the best was chosen among many, at a level that allows for them.
+    """
+    assert first.estimate is not None and second.estimate is not None
+    others = len(outcome.candidates) + len(outcome.beside) - 1
+    many = max(1, others) if key == outcome.plan.goal.key else 1
+    level = 1 - (1 - stats.LEVEL) / many
+    return stats.paired_difference(first.estimate.samples[key], second.estimate.samples[key], level)
 
 
 def mean_of(tried: Tried, key: str) -> float:
@@ -369,12 +389,12 @@ def _shortlist(plan: Tuning, usable: Sequence[Tried]) -> list[Tried]:
     goal = plan.goal
 
     def ranked(cautious: bool) -> list[Tried]:
-        def order(tried: Tried) -> tuple[float, float]:
+        def order(tried: Tried) -> tuple[float, int, float]:
             assert tried.estimate is not None
             excess = sum(max(0.0, each) for each in tried.estimate.excess(goal, cautious=cautious))
             found = tried.estimate.interval(goal.key)
             value = UNMEASURED if found is None else found.mean * (-1 if goal.maximize else 1)
-            return excess, value
+            return excess, tried.estimate.missing(goal.key), value
 
         return sorted(usable, key=order)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from forebay import _engine, stats
+from forebay import _engine
 from forebay._judge import Standing
 from forebay._measures import ABSENT, Beside
 from forebay._report import chart
@@ -24,7 +24,7 @@ from forebay._report.terminal import print_table
 from forebay._scenario import TODAY
 from forebay.stats import Interval
 from forebay.tune.goal import Bound
-from forebay.tune.search import Outcome, Tried, mean_of
+from forebay.tune.search import Outcome, Tried, difference, mean_of
 from forebay.tune.space import Parameter
 
 STANDINGS = {Standing.INSIDE: "holds", Standing.OPEN: "open", Standing.OUTSIDE: "fails"}
@@ -49,12 +49,18 @@ def print_outcome(
         f"the search: {search}.",
         style="dim",
     )
+    shown = (*outcome.candidates, *outcome.beside)
+    if lacking := [_short(key) for key in plan.goal.keys if _lack(shown, key)]:
+        console.print(
+            f"Some runs have no value of {' and '.join(lacking)}; longer runs may have one.",
+            style="dim",
+        )
     best, tuned = outcome.best, outcome.tuned
     if best is None:
-        console.print(
-            "\n[bold]Nothing surely keeps every bound.[/bold] Widen the ranges, loosen a "
-            "bound, or give more runs: --trials, --verify."
-        )
+        advice = "Widen the ranges, or give longer runs."
+        if plan.goal.bounds:
+            advice = "Widen the ranges, loosen a bound, or give more runs: --trials, --verify."
+        console.print(f"\n[bold]Nothing {_wanted(outcome, shown)}.[/bold] {advice}")
         return
     if best is tuned:
         console.print(f"\n[bold]Best: {escape(_assignments(outcome, best))}[/bold] (*)")
@@ -66,7 +72,7 @@ def print_outcome(
         "".join(f"Beside today: {escape(each)}.\n" for each in _beside_today(outcome)), end=""
     )
     if tuned is None:
-        console.print("No candidate surely keeps every bound.")
+        console.print(f"No candidate {_wanted(outcome, outcome.candidates)}.")
         return
     if tuned is not best:
         less = Beside.OPEN.value if tuned in outcome.equals else _behind(outcome)
@@ -82,41 +88,52 @@ def print_outcome(
         console.print(f"Use it: forebay run {scenario} {sets}", soft_wrap=True, highlight=False)
 
 
+def _wanted(outcome: Outcome, many: Sequence[Tried]) -> str:
+    """What none of some does that it takes to be the best."""
+    goal = outcome.plan.goal
+    wanted = ["surely keeps every bound"] if goal.bounds else []
+    if _lack(many, goal.key):
+        wanted.append(f"has a value of {_short(goal.key)} in every run")
+    return " and ".join(wanted)
+
+
+def _lack(many: Iterable[Tried], key: str) -> bool:
+    """Whether any run of these has no value of a measure."""
+    return any(each.estimate is not None and each.estimate.missing(key) for each in many)
+
+
 def _behind(outcome: Outcome) -> str:
     """How far the best candidate is behind what was not tuned."""
-    best, tuned = outcome.best, outcome.tuned
+    best, tuned, key = outcome.best, outcome.tuned, outcome.plan.goal.key
     assert best is not None and tuned is not None
-    difference = _difference(tuned, best, outcome.plan.goal.key)
-    assert difference is not None
-    return f"is {_apart(outcome, outcome.plan.goal.key, difference)} {best.label}"
+    found = difference(outcome, tuned, best, key)
+    assert found is not None
+    return f"is {_apart(outcome, key, found, best.label)}"
 
 
 def _beside_today(outcome: Outcome) -> Iterator[str]:
     """How far the best is from the scenario as it is written, by each measure of the goal."""
     today = next((each for each in outcome.beside if each.label == TODAY), None)
-    if today is None or outcome.best in (None, today):
+    if today is None or outcome.best is None or outcome.best is today:
         return
     for key in outcome.plan.goal.keys:
-        difference = _difference(outcome.best, today, key)
-        if difference is None:
+        found = difference(outcome, outcome.best, today, key)
+        if found is None:
             continue
-        if difference.excludes_zero:
-            yield f"{_short(key)} is {_apart(outcome, key, difference)} it"
+        if found.excludes_zero:
+            yield f"{_short(key)} is {_apart(outcome, key, found, 'it')}"
         else:
             yield f"by {_short(key)} the two {Beside.OPEN.value}"
 
 
-def _difference(first: Tried | None, second: Tried, key: str) -> Interval | None:
-    assert first is not None and first.estimate is not None and second.estimate is not None
-    return stats.paired_difference(first.estimate.samples[key], second.estimate.samples[key])
-
-
-def _apart(outcome: Outcome, key: str, difference: Interval) -> str:
-    """The size of a difference and its direction."""
+def _apart(outcome: Outcome, key: str, found: Interval, other: str) -> str:
+    """The size of a difference of the best and another, and its direction."""
+    assert outcome.best is not None and outcome.best.estimate is not None
     scale = _scale(outcome, key)
-    size = replace(difference, mean=abs(difference.mean))
-    way = "below" if difference.mean < 0 else "above"
-    return f"{_number(size, scale)} {scale.unit} {way}".replace("  ", " ")
+    size = replace(found, mean=abs(found.mean))
+    way = "below" if found.mean < 0 else "above"
+    few = _few(found, outcome.best.estimate.samples[key])
+    return f"{_number(size, scale)} {scale.unit} {way} {other}{few}".replace("  ", " ")
 
 
 def _table(outcome: Outcome) -> Table:
@@ -131,7 +148,9 @@ def _table(outcome: Outcome) -> Table:
     for tried in (*outcome.candidates, *outcome.beside):
         assert tried.estimate is not None
         cells = [*map(str, tried.values)] or ["" for _ in plan.parameters]
-        cells += [_number(tried.estimate.interval(key), scale) for key, scale in scales.items()]
+        for key, scale in scales.items():
+            found = tried.estimate.interval(key)
+            cells.append(_number(found, scale) + _few(found, tried.estimate.samples[key]))
         if goal.bounds:
             cells.append(WORDS[tried.estimate.standing(goal)])
         mark = "* " if tried is outcome.best else "= " if tried in outcome.equals else "  "
@@ -207,14 +226,18 @@ def draw(outcome: Outcome, path: Path) -> bool:
 
 
 def _trade(outcome: Outcome, bound: Bound) -> Panel:
-    """The Pareto picture: what the measure costs in a bound's."""
+    """The Pareto picture: what the measure costs in a bound's, of all that has both."""
     goal = outcome.plan.goal
-    tried = [
-        each
-        for each in outcome.trials
-        if not math.isnan(mean_of(each, bound.key) + mean_of(each, goal.key))
-    ]
-    shown = [*outcome.candidates, *outcome.beside]
+
+    def placed(many: Iterable[Tried]) -> list[Tried]:
+        return [
+            each
+            for each in many
+            if not math.isnan(mean_of(each, bound.key) + mean_of(each, goal.key))
+        ]
+
+    tried = placed(outcome.trials)
+    shown = placed([*outcome.candidates, *outcome.beside])
     every = [mean_of(each, bound.key) for each in (*tried, *shown)]
     above = [value for value in (*every, bound.value) if value > 0]
     spread = len(above) > 1 and max(above) > 20 * min(above) and min(every) >= 0
@@ -237,11 +260,11 @@ def _trade(outcome: Outcome, bound: Bound) -> Panel:
     best = [outcome.best] if outcome.best is not None else []
     named = [("candidates, fresh seeds", outcome.candidates), ("best", best)]
     for label, many in [*named, *((each.label, [each]) for each in outcome.beside)]:
-        if many or label != "best":
-            series.append(_points(label, [x_of(each) for each in many], many, goal.key))
-    values = [value for one in series for value in one.y if value is not None]
-    ends = [min(values), max(values)]
-    series.append(Series(str(bound), [bound.value] * 2, ends, style="steps"))
+        if known := placed(many):
+            series.append(_points(label, [x_of(each) for each in known], known, goal.key))
+    if values := [value for one in series for value in one.y if value is not None]:
+        ends = [min(values), max(values)]
+        series.append(Series(str(bound), [bound.value] * 2, ends, style="steps"))
     note = "  (0 at the left end)" if spread and min(every) <= 0 else ""
     return Panel("", bound.key + note, goal.key, series, x_log=spread)
 
@@ -347,6 +370,13 @@ def _number(found: Interval | None, scale: _Scale) -> str:
         return ABSENT
     half = None if found.half_width is None else found.half_width * scale.factor
     return str(number(found.mean * scale.factor, half))
+
+
+def _few(found: Interval | None, samples: Sequence[float | None]) -> str:
+    """On how many runs an interval rests, if some have no value; else nothing."""
+    if found is None or found.samples == len(samples):
+        return ""
+    return f" ({found.samples} run{'' if found.samples == 1 else 's'})"
 
 
 def _ends(found: Interval | None) -> dict[str, float | int | None] | None:

@@ -40,7 +40,8 @@ def tune(
 
     What is not given comes from the scenario's `[tune]` and `[compare]` tables. Finished runs are
     kept in `folder`; called again, it goes on where it was, also with another goal, ranges or
-    numbers of runs. `results.json` and `pareto.png` are written at the end.
+    numbers of runs. At the end it writes `results.json`, and `pareto.png` if there is anything to
+    draw.
 
     Args:
         scenario: what to run.
