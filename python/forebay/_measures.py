@@ -35,6 +35,8 @@ class Measure:
     """The value from which ratios are counted."""
     explained: str = ""
     """What it is, for those who do not know; empty where the title says it."""
+    missing: str = ""
+    """Why a run has no value, in words; empty where nothing needs to be said."""
 
     def least_noticed(self, best: float) -> float:
         """The largest difference from `best` that no user would notice, in the summary's unit."""
@@ -61,7 +63,16 @@ TAIL_DELAY = Measure(
 )
 LOSS = Measure("loss", "Loss", "loss", "%", 100.0, 2, False, 0.05, 0.001)
 COMPLETION = Measure(
-    "mean_completion_s", "Mean completion time", "completion time", "s", 1.0, 2, False, 0.05, 0.01
+    "mean_completion_s",
+    "Mean completion time",
+    "completion time",
+    "s",
+    1.0,
+    2,
+    False,
+    0.05,
+    0.01,
+    missing="nothing completed",
 )
 MOS = Measure(
     "mos",
@@ -198,24 +209,56 @@ MARKED = (
 """What the marks of a table mean."""
 
 
+def counted(
+    samples: Mapping[str, Sequence[float | None]], measure: Measure
+) -> dict[str, list[float | None]]:
+    """The samples with what counts where one lacks a value that another has in its replication.
+
+    That is twice as bad as what the worst by its mean has there: who completes only what is easy
+    must not seem fast. Where none has a value, there is nothing to count.
+    """
+    means = {
+        name: value.mean
+        for name, values in samples.items()
+        if (value := stats.interval(values)) is not None
+    }
+    worst_first = sorted(means, key=lambda name: means[name], reverse=not measure.higher_is_better)
+
+    def missing(place: int) -> float | None:
+        for name in worst_first:
+            value = samples[name][place]
+            if value is not None:
+                halved = measure.higher_is_better and means[name] > measure.worst
+                return measure.worst + (value - measure.worst) * (0.5 if halved else 2.0)
+        return None
+
+    return {
+        name: [missing(place) if value is None else value for place, value in enumerate(values)]
+        for name, values in samples.items()
+    }
+
+
 def beside_best(
     samples: Mapping[str, Sequence[float | None]], measure: Measure, level: float = stats.LEVEL
 ) -> dict[str, Beside]:
     """Every name that was measured, beside the one with the best mean, which comes first.
 
-    A difference is too small to notice if the means differ by no more than
-    `Measure.least_noticed`, and either chance does not explain that or the whole interval of the
-    paired difference is as small. Otherwise two cannot be told apart if the interval holds zero.
+    Means and differences are of what `counted` gives. A difference is too small to notice if the
+    means differ by no more than `Measure.least_noticed`, and either chance does not explain that or
+    the whole interval of the paired difference is as small. Otherwise two cannot be told apart if
+    the interval holds zero.
 
     Args:
         samples: one value a replication for each name; None where it was not measured.
         measure: says which way is better and what matters.
         level: confidence level of the interval.
     """
+    complete = counted(samples, measure)
     means = {
         name: value.mean
-        for name, values in samples.items()
-        if (value := stats.interval(values, level)) is not None
+        for name, values in complete.items()
+        if any(each is not None for each in samples[name])
+        and (value := stats.interval(values, level)) is not None
     }
     if not means:
         return {}
@@ -223,10 +266,9 @@ def beside_best(
     least = measure.least_noticed(means[first])
 
     def beside(name: str) -> Beside:
-        difference = stats.paired_difference(samples[name], samples[first], level)
+        difference = stats.paired_difference(complete[name], complete[first], level)
+        assert difference is not None, "every name has a value wherever one has"
         small = abs(means[name] - means[first]) <= least
-        if difference is None:
-            return Beside.SMALL if small else Beside.OPEN
         half = difference.half_width or 0.0
         if difference.half_width is None or difference.excludes_zero:
             return Beside.SMALL if small else Beside.WORSE

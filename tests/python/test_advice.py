@@ -342,6 +342,74 @@ def test_what_could_not_be_measured_counts_as_worst() -> None:
     assert rank([criterion], ["starved", "a", "b"], LEVEL).order == ("a", "b", "starved")
 
 
+# Eight runs of the second complete nothing, and in the others it is slower.
+FAIR = [2.0, 2.2, 2.1, 2.3, 2.0, 2.1, 2.2, 2.0, 1.0, 1.05]
+STARVED = [*[None] * 8, 1.2, 1.26]
+LACKS = "nothing {} measured under starved in 8 of 10 runs, because nothing completed"
+
+
+def test_who_completes_only_what_is_easy_is_not_fast() -> None:
+    web = Criterion("web", COMPLETION, 1.0, {TODAY: FAIR, "starved": STARVED})
+    assert web.beside == {TODAY: Beside.BEST, "starved": Beside.WORSE}
+    assert web.counted["starved"] == [2 * value for value in FAIR[:8]] + STARVED[8:]
+    advice = advice_from([web], [], [], [TODAY, "starved"], 10, LEVEL, "fifo")
+    assert (advice.pick, advice.verdict) == (TODAY, "clear")
+    [finding] = advice.findings
+    assert finding.sentence == (
+        f"lowest completion time under today (1.90 ±0.34 s); {LACKS.format('could be')}."
+    )
+    # Nor is it if today's queue is what starves: the difference is of the runs that have both.
+    web = Criterion("web", COMPLETION, 1.0, {"fair": FAIR, TODAY: STARVED})
+    advice = advice_from([web], [], [], ["fair", TODAY], 10, LEVEL, "fifo")
+    lacks = LACKS.format("was").replace("starved", "today")
+    assert advice.benefit == (f"completion time of web 0.20 ±0.07 s lower than today; {lacks}",)
+
+
+@pytest.mark.parametrize("lacking", [8, 10])
+def test_a_pick_that_lacks_values_is_neither_sure_of_them_nor_free(lacking: int) -> None:
+    labels = [TODAY, "starved"]
+    starved = [*[None] * lacking, *STARVED[lacking:]]
+    web = Criterion("web", COMPLETION, 1.0, {TODAY: FAIR, "starved": starved})
+    call = results(MOS, {TODAY: 1.1, "starved": 4.4}, 0.001)
+    advice = advice_from([web, call], [], [], labels, 10, LEVEL, "fifo")
+    assert (advice.pick, advice.verdict) == ("starved", "clear")
+    whole = LACKS.replace(" in 8 of 10 runs", "") if lacking == 10 else LACKS
+    assert advice.price == (f"completion time of web: {whole.format('was')}",)
+    assert len(advice.benefit) == 1 and advice.benefit[0].startswith("MOS of class")
+
+
+def test_a_pick_is_not_sure_by_a_measure_that_it_lacks() -> None:
+    def open_(*samples: dict[str, list[float | None]]) -> tuple[str, ...]:
+        criteria = [
+            Criterion(f"class{at}", COMPLETION, 1.0, each) for at, each in enumerate(samples)
+        ]
+        ranking = rank(criteria, ["fast", "fifo"], LEVEL)
+        assert ranking.order[0] == "fast"
+        return ranking.open
+
+    # A run that completes nothing counts 8 s, which 39 of 0.1 s outweigh.
+    assert open_({"fifo": [4.0] * 40, "fast": [0.1] * 40}) == ()
+    assert open_({"fifo": [4.0] * 40, "fast": [None, *[0.1] * 39]}) == ("fifo",)
+    # What is noise alone is not sure because what counts for no value makes up for it.
+    noise: dict[str, list[float | None]] = {"fifo": [*[5.0] * 3, *[0.8] * 7], "fast": [1.0] * 10}
+    assert open_(noise) == ("fifo",)
+    assert open_(noise, {"fifo": [1.0] * 10, "fast": [*[None] * 3, *[0.3] * 7]}) == ("fifo",)
+
+
+def test_what_no_run_can_have_counts_for_nobody() -> None:
+    samples: dict[str, list[float | None]] = {"a": [None, 1.0, 1.1], "b": [None, 2.0, 2.1]}
+    web = Criterion("web", COMPLETION, 1.0, samples)
+    assert web.counted == samples and web.lacking == {}
+    assert "measured" not in advice_from([web], [], [], ["a", "b"], 3, LEVEL).findings[0].sentence
+
+
+def test_what_lacks_a_quality_counts_half_of_it() -> None:
+    call = Criterion("call", MOS, 1.0, {"a": [4.0, 3.0], "b": [None, 2.0], "c": [3.0, 2.9]})
+    assert call.counted["b"] == [2.0, 2.0]
+    film = Criterion("film", VIDEO_QUALITY, 1.0, {"a": [-3e6, -3e6], "b": [None, 1e6]})
+    assert film.counted["b"] == [-6e6, 1e6]
+
+
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_what_it_says_about_real_traffic(name: str) -> None:
     """Read the difference as a stranger would; `python tests/python/advice_said.py` accepts it."""

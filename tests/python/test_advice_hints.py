@@ -75,6 +75,23 @@ def test_constants_for_shorter_round_trips(
     assert set(hints(slow(delay), *kinds)) == remarked
 
 
+def test_what_looks_the_same_gets_no_remark() -> None:
+    # The round trip is 100.4 ms, with the access.
+    assert hints(slow("50ms"), "codel", "gsp") == {}
+    text = hints(slow("60ms"), "codel")["interval-below-rtt"].text
+    assert "is not fully used" not in text and "may not be fully used" in text
+    # 998 ms are 9.94 round trips, and 10 s are 99.6.
+    near = scenario(link__up__delay="50ms", warmup="998ms", duration="10.998s")
+    fifo = {"kind": "fifo", "limit": "100p"}
+    assert hints(near, fifo) == {}
+    shorter = hints(near.with_("warmup", "940ms").with_("duration", "10.8s"), fifo)
+    assert set(shorter) == {"warm-up-too-short", "too-short"}
+    assert "lasts 9 round trips" in shorter["warm-up-too-short"].text
+    assert "This is 99 round trips" in shorter["too-short"].text
+    # A packet of 1500 B takes 5.002 ms.
+    assert hints(scenario(link__up__rate="2.399Mbit"), {"kind": "codel", "target": "5ms"}) == {}
+
+
 def test_changes_take_the_remark_away() -> None:
     for built, kinds in (
         (slow("300ms"), ("codel", "fq-codel", "gsp", "pie", "fq-pie")),
@@ -371,6 +388,56 @@ def test_after_running_it_says_what_was_too_little() -> None:
         )
     )
     assert "overload" in {hint.kind for hint in flooded.hints}
+
+
+def test_as_much_as_a_link_carries_is_no_overload() -> None:
+    built = scenario(duration="5s", link__up__rate="9.999Mbit").document
+    built["traffic"] = [
+        {"name": "flood", "kind": "cbr", "from": "a", "to": "b", "rate": "10Mbit", "size": "1000B"}
+    ]
+    compared = forebay.compare(Scenario.of(built), disciplines=["fifo"], replications=1)
+    sent, *_ = compared.samples("fifo", "flood", "sent_bps")
+    assert sent is not None and sent > 9.999e6
+    assert "overload" not in {hint.kind for hint in advise(compared).hints}
+
+
+@pytest.mark.parametrize(
+    ("start", "disciplines", "replications", "said"),
+    [
+        (None, ["fifo", "codel"], 2, "all replications measured the same"),
+        ("2s", ["fifo", "codel"], 2, "all replications measured the same"),
+        # PIE drops at random.
+        (None, ["fifo", "pie"], 2, "all replications of fifo measured the same"),
+        (None, ["fifo", "codel"], 1, None),
+        (["0s", "1s"], ["fifo", "codel"], 2, None),
+    ],
+)
+def test_replications_of_which_nothing_is_random(
+    start: Any, disciplines: list[str], replications: int, said: str | None
+) -> None:
+    built = scenario(duration="8s").document
+    built["traffic"] = [{"name": "load", "kind": "bulk", "from": "a", "to": "b", "flows": 3}]
+    built["traffic"][0] |= {} if start is None else {"start": start}
+    compared = forebay.compare(
+        Scenario.of(built), disciplines=disciplines, replications=replications
+    )
+    found = [hint for hint in advise(compared).hints if hint.kind == "same-runs"]
+    assert len(found) == (said is not None)
+    for hint in found:
+        assert said is not None and said in hint.text and not hint.before
+        low = 0 if start is None else 2
+        assert hint.remedy == f'set traffic[0].start = ["{low}s", "{low + 1}s"]'
+
+
+def test_runs_of_which_only_some_measures_are_equal_are_not_the_same() -> None:
+    built = scenario(duration="6s").document
+    built["traffic"] = [
+        {"name": "web", "kind": "files", "from": "a", "to": "b", "size": "20KB",
+         "arrivals": "poisson", "interval": "500ms"}
+    ]  # fmt: skip
+    compared = forebay.compare(Scenario.of(built), disciplines=["fifo"], replications=2)
+    assert compared.samples("fifo", "web", "loss") == [0.0, 0.0]
+    assert "same-runs" not in {hint.kind for hint in advise(compared).hints}
 
 
 @pytest.mark.parametrize(

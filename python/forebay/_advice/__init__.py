@@ -22,6 +22,7 @@ from forebay._advice.words import (
     grouped,
     least_noticed,
     listed,
+    missing,
     queue_in_words,
     superlative,
     value,
@@ -280,14 +281,13 @@ def _inside(title: str) -> str:
 def _finding(criterion: Criterion) -> str:
     measure, best = criterion.measure, criterion.best
     short = measure.short
-    missing = [label for label in criterion.samples if label not in criterion.intervals]
     which = f"{superlative(measure)} " if criterion.decided else ""
     sentence = f"{which}{short} under {best[0]} ({value(criterion, best[0])})"
     if best[1:]:
         sentence += f"; {_rest_of_best(criterion)}"
-    if missing:
-        sentence += f"; nothing could be measured under {listed(missing)}"
-    rest = [label for label in criterion.intervals if label not in best]
+    sentence += _without(criterion, "; nothing could be")
+    # A mean of the runs that have a value says little where it counts what the others lack.
+    rest = [label for label in criterion.intervals if label not in (*best, *criterion.lacking)]
     if rest:
         worst = (min if measure.higher_is_better else max)(
             rest, key=lambda label: criterion.intervals[label].mean
@@ -295,6 +295,12 @@ def _finding(criterion: Criterion) -> str:
         opposite = "Lowest" if measure.higher_is_better else "Highest"
         sentence += f". {opposite} under {worst} ({value(criterion, worst)})"
     return f"{sentence}."
+
+
+def _without(criterion: Criterion, nothing: str) -> str:
+    """That there is no value in some runs, beginning with `nothing`; empty if they have all."""
+    without = missing(criterion)
+    return f"{nothing} measured under {without}" if without else ""
 
 
 def _rest_of_best(criterion: Criterion) -> str:
@@ -312,11 +318,9 @@ def _rest_of_best(criterion: Criterion) -> str:
 
 def _spread(criterion: Criterion) -> str:
     """From the best to the worst, of a measure that does not decide."""
-    best, worst = criterion.best[0], criterion.worst
-    return (
-        f"{criterion.measure.short} {value(criterion, best)} under {best}, "
-        f"{value(criterion, worst)} under {worst}."
-    )
+    ends = dict.fromkeys((criterion.best[0], criterion.worst))
+    shown = ", ".join(f"{value(criterion, label)} under {label}" for label in ends)
+    return f"{criterion.measure.short} {shown}{_without(criterion, '; nothing could be')}."
 
 
 def _kept_out(others: Sequence[Criterion]) -> Iterable[Finding]:
@@ -337,19 +341,23 @@ def _beside(criteria: Sequence[Criterion], pick: str, today: str | None) -> list
     """Whether the pick is better, and by how much, than today's queue, or than the best mean.
 
     The largest differences come first. Those that a user would not notice are left out, and so is
-    an advantage that may be chance.
+    an advantage that may be chance, or is one only of the runs in which the pick has a value.
     """
     found: list[tuple[float, bool, str]] = []
     for each in criteria:
         other = each.best[0] if today is None else today
         if pick == other or other not in each.intervals:
             continue
-        if pick not in each.intervals:
-            found.append((math.inf, False, f"{each.name}: nothing was measured under {pick}"))
+        pair = each.pair(pick, other)
+        if pick in pair.lacking:
+            found.append((math.inf, False, _without(pair, f"{each.name}: nothing was")))
             continue
-        own, before = each.intervals[pick].mean, each.intervals[other].mean
         difference = each.difference(pick, other)
-        if difference is None or not each.measure.difference_matters(own, before):
+        if difference is None:
+            continue
+        before = each.intervals[other].mean
+        own = before + difference.mean
+        if not each.measure.difference_matters(own, before):
             continue
         better = (own > before) == each.measure.higher_is_better
         beside = "today" if today is not None else f"under {other}"
@@ -363,6 +371,7 @@ def _beside(criteria: Sequence[Criterion], pick: str, today: str | None) -> list
                 f"{each.name} {between(difference, each)} than {beside}: the two "
                 f"{Beside.OPEN.value}"
             )
+        sentence += _without(pair, "; nothing was")
         found.append((abs(own - before) / (abs(before) or 1.0), better, sentence))
     found.sort(key=lambda each: -each[0])
     return [(better, sentence) for _, better, sentence in found]

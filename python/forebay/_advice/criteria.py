@@ -28,6 +28,7 @@ from forebay._measures import (
     Beside,
     Measure,
     beside_best,
+    counted,
 )
 
 if TYPE_CHECKING:
@@ -69,6 +70,20 @@ class Criterion:
         return {label: value for label, value in found.items() if value is not None}
 
     @cached_property
+    def counted(self) -> dict[str, list[float | None]]:
+        """The samples, and what counts where one lacks a value that another has."""
+        return counted(self.samples, self.measure)
+
+    @cached_property
+    def lacking(self) -> dict[str, int]:
+        """How many runs have no value, of each discipline that lacks one that another has."""
+        return {
+            label: list(values).count(None)
+            for label, values in self.samples.items()
+            if list(values) != self.counted[label]
+        }
+
+    @cached_property
     def beside(self) -> dict[str, Beside]:
         """Every discipline that was measured, beside the one with the best mean, the first."""
         return beside_best(self.samples, self.measure, self.level)
@@ -89,9 +104,14 @@ class Criterion:
 
     @property
     def worst(self) -> str:
-        """The discipline with the worst mean."""
+        """The discipline with the worst mean, of those whose mean lacks nothing."""
         pick = min if self.measure.higher_is_better else max
-        return pick(self.intervals, key=lambda label: self.intervals[label].mean)
+        those = [label for label in self.intervals if label not in self.lacking]
+        return pick(those, key=lambda label: self.intervals[label].mean, default=self.best[0])
+
+    def pair(self, first: str, second: str) -> Criterion:
+        """The same of two disciplines alone."""
+        return replace(self, samples={label: self.samples[label] for label in (first, second)})
 
     def difference(self, first: str, second: str) -> stats.Interval | None:
         """Mean of the paired differences `first - second`."""

@@ -18,6 +18,8 @@ FEWEST_ROUND_TRIPS = 100
 """Round trips that measuring should last."""
 WARM_UP_ROUND_TRIPS = 10
 LONG_BUFFER_S = 1.0
+SHORTEST_INTERVAL = 0.9
+"""Of the round trip: a shorter interval is remarked."""
 CODEL = ("codel", "fq-codel")
 PIE = ("pie", "fq-pie")
 PIE_RTT_S = 0.2
@@ -148,7 +150,7 @@ def _intervals(network: Network, disciplines: Sequence[Discipline]) -> Iterable[
         for each in disciplines
         if each.kind in (*CODEL, "gsp")
         and (interval := number(each.field("interval")[1])) is not None
-        and interval < rtt
+        and interval < SHORTEST_INTERVAL * rtt
     ]
     if not low:
         return
@@ -164,7 +166,7 @@ def _intervals(network: Network, disciplines: Sequence[Discipline]) -> Iterable[
         "interval-below-rtt",
         f"The interval of {_labels(low)} ({shown}) is shorter than the round trip "
         f"of {spoken(rtt)}: packets are dropped before a sender can react to the last drop, and "
-        "the link is not fully used. The interval should be the longest usual round trip, and "
+        "the link may not be fully used. The interval should be the longest usual round trip, and "
         "CoDel's target a twentieth of it (RFC 8289, sections 4.3 and 4.4).",
         tuple(changes),
     )
@@ -180,7 +182,7 @@ def _targets(network: Network, disciplines: Sequence[Discipline]) -> Iterable[Hi
         for each in disciplines
         if each.kind in (*CODEL, *PIE)
         and (target := number(each.field("target")[1])) is not None
-        and target < packet
+        and as_shown(target) < as_shown(packet)
     ]
     if not low:
         return
@@ -217,8 +219,8 @@ def _hasty_pie(network: Network, disciplines: Sequence[Discipline]) -> Iterable[
             "pie-for-short-rtt",
             f"{_labels(low)} {verb(low, 'changes', 'change')} the drop probability every "
             f"{listed(_values(low, 't_update'))}, but senders react after a round trip of "
-            f"{spoken(rtt)}. The probability overshoots, and the link is not fully used. PIE's "
-            "gains are per update (RFC 8033, section 4.2), so fewer updates slow it down "
+            f"{spoken(rtt)}. The probability overshoots, and the link may not be fully used. "
+            "PIE's gains are per update (RFC 8033, section 4.2), so fewer updates slow it down "
             "(measured: docs/advice.md).",
             tuple(Change(each.field("t_update")[0], duration(update), each.label) for each in low),
         )
@@ -369,7 +371,7 @@ def _time(network: Network) -> Iterable[Hint]:
     measured = network.duration_s - network.warmup_s
     warmup = network.warmup_s
     reacts = any(entry.reacts for entry in network.entries)
-    if reacts and rtt and warmup < WARM_UP_ROUND_TRIPS * rtt:
+    if reacts and rtt and round(warmup / rtt) < WARM_UP_ROUND_TRIPS:
         warmup = _round_up(2 * WARM_UP_ROUND_TRIPS * rtt)
         changes = [Change("warmup", duration(warmup))]
         if network.duration_s - warmup < measured:
@@ -381,7 +383,7 @@ def _time(network: Network) -> Iterable[Hint]:
             "you study the start, use a longer warm-up.",
             tuple(changes),
         )
-    if reacts and rtt and measured < FEWEST_ROUND_TRIPS * rtt:
+    if reacts and rtt and round(measured / rtt) < FEWEST_ROUND_TRIPS:
         duration_s = _round_up(warmup + 2 * FEWEST_ROUND_TRIPS * rtt)
         yield Hint(
             "too-short",
@@ -434,8 +436,13 @@ def duration(seconds: float) -> str:
     steps: list[tuple[float, str]] = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us")]
     for scale, unit in steps:
         if seconds >= scale or unit == "us":
-            return f"{float(f'{seconds / scale:.3g}'):g}{unit}"
+            return f"{as_shown(seconds / scale):g}{unit}"
     raise AssertionError
+
+
+def as_shown(number: float) -> float:
+    """A number to the three digits that sentences show: what looks the same is no remark."""
+    return float(f"{number:.3g}")
 
 
 def spoken(seconds: float) -> str:

@@ -3,8 +3,9 @@
 A discipline's *score* is the weighted mean, over the criteria, of the logarithm of its mean value:
 the average is a geometric mean of ratios. Only means enter, so a wide interval neither helps nor
 harms; and as the score grows with every one of them, a discipline that is worse than another on
-every criterion never comes first. How sure the order is comes from the jackknife over replications
-(Efron and Tibshirani 1993, chapter 11): the score is a smooth function of means of paired samples.
+every criterion never comes first. Where one lacks a value that another has, `counted` says what
+counts. How sure the order is comes from the jackknife over replications (Efron and Tibshirani 1993,
+chapter 11): the score is a smooth function of means of paired samples.
 """
 
 from __future__ import annotations
@@ -17,15 +18,13 @@ from dataclasses import dataclass
 from forebay import stats
 from forebay._advice.criteria import Criterion
 from forebay._engine import student
-from forebay._measures import Beside, beside_best
+from forebay._measures import Beside
 
 MATTERS = math.log(1.05)
 """Difference of scores below which two disciplines are as good as equal: 5 % on average."""
 _SMALLEST = 1e-3
 """Of the largest mean: smaller values count nearly alike, so that a starved class does not decide
 alone."""
-_UNMEASURED = math.log(2.0)
-"""How much worse than the worst it counts when a class got nothing that could be measured."""
 FEWEST = 5
 """Fewest replications that are proposed: from fewer, variances are hardly known."""
 MOST = 1000
@@ -60,36 +59,45 @@ def rank(criteria: Sequence[Criterion], labels: Sequence[str], level: float) -> 
     tables = [_Table(each, labels, each.weight / weight) for each in criteria]
     replications = max(len(values) for each in criteria for values in each.samples.values())
 
-    def score(label: str, without: int | None = None) -> float:
-        return math.fsum(table.part(label, without) for table in tables)
+    def score(label: str, over: Sequence[_Table], without: int | None = None) -> float:
+        return math.fsum(table.part(label, without) for table in over)
 
-    whole = {label: score(label) for label in labels}
-    order = tuple(sorted(labels, key=lambda label: -whole[label]))
+    order = tuple(sorted(labels, key=lambda label: -score(label, tables)))
     first, behind = order[0], order[1:]
     if replications < 2:
         return Ranking(order, (), (), behind, None)
     equal, alike, undecided, needed = [], [], [], FEWEST
     each_level = 1 - (1 - level) / max(1, len(behind))
-    parts = {
-        label: [score(label, replication) for replication in range(replications)] for label in order
-    }
+
+    def ahead(label: str, over: Sequence[_Table]) -> tuple[float, float]:
+        """How much better the score of the first is, and half the width of its interval."""
+        lead = score(first, over) - score(label, over)
+        without = [score(first, over, at) - score(label, over, at) for at in range(replications)]
+        pseudo = [replications * lead - (replications - 1) * each for each in without]
+        found = stats.interval(pseudo, each_level)
+        assert found is not None and found.half_width is not None
+        return lead, found.half_width
+
     for label in behind:
         if all(_unnoticed(each, first, label) for each in criteria):
             alike.append(label)
             continue
-        lead = whole[first] - whole[label]
-        pseudo = [
-            replications * lead - (replications - 1) * (parts[first][at] - parts[label][at])
-            for at in range(replications)
-        ]
-        found = stats.interval(pseudo, each_level)
-        assert found is not None and found.half_width is not None
-        if lead + found.half_width <= MATTERS:
+        lead, half_width = ahead(label, tables)
+        if lead + half_width <= MATTERS:
             equal.append(label)
-        elif lead <= found.half_width:
+            continue
+        # What counts in place of a value is no measurement: it must not make the first sure.
+        measured = [
+            table
+            for table, each in zip(tables, criteria, strict=True)
+            if first not in each.pair(first, label).lacking
+        ]
+        if lead > half_width and len(measured) < len(tables):
+            lead, half_width = ahead(label, measured)
+        if lead <= half_width:
             undecided.append(label)
             goal = max(lead, MATTERS - lead)
-            needed = max(needed, _replications(found.half_width, replications, goal, each_level))
+            needed = max(needed, _replications(half_width, replications, goal, each_level))
     # The variance itself is only estimated: a little more than now would rarely decide.
     needed = max(needed, math.ceil(1.5 * replications))
     return Ranking(
@@ -99,8 +107,7 @@ def rank(criteria: Sequence[Criterion], labels: Sequence[str], level: float) -> 
 
 def _unnoticed(criterion: Criterion, first: str, second: str) -> bool:
     """Whether no user would notice which of two it is, and chance does not say otherwise."""
-    pair = {label: criterion.samples[label] for label in (first, second)}
-    found = beside_best(pair, criterion.measure, criterion.level)
+    found = criterion.pair(first, second).beside
     return len(found) == 2 and Beside.SMALL in found.values()
 
 
@@ -112,19 +119,17 @@ class _Table:
         self._weight = weight
         self._sign = 1.0 if measure.higher_is_better else -1.0
         self._worst = measure.worst
-        self._values = {label: list(criterion.samples[label]) for label in labels}
+        self._values = {label: criterion.counted[label] for label in labels}
         self._sums = {label: _sum(values) for label, values in self._values.items()}
         means = [mean for label in labels if (mean := self._mean(label, None)) is not None]
         largest = max((abs(mean - self._worst) for mean in means), default=0.0)
         self._floor = max(measure.matters_at_least, _SMALLEST * largest, 1e-12)
-        self._lowest = min(map(self._value, means), default=0.0)
 
     def part(self, label: str, without: int | None) -> float:
         mean = self._mean(label, without)
         if mean is None:
             mean = self._mean(label, None)
-        value = self._lowest - _UNMEASURED if mean is None else self._value(mean)
-        return self._weight * value
+        return 0.0 if mean is None else self._weight * self._value(mean)
 
     def _value(self, mean: float) -> float:
         # A floor that is added, not a least value: the order of means stays the order of values.

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from forebay._advice.criteria import class_of, measured, samples_of
-from forebay._advice.hints import Change, Discipline, Hint, duration, hints_before
-from forebay._advice.network import Network, other_direction, queue_on, rate
+from forebay._advice.hints import Change, Discipline, Hint, as_shown, duration, hints_before
+from forebay._advice.network import Network, number, other_direction, queue_on, rate
 from forebay._advice.words import listed, queue_in_words, verb
 from forebay._comparison import written_queue
 from forebay._measures import COMPLETION, LOSS, QUEUE_DELAY, VIDEO_QUALITY
@@ -44,6 +44,7 @@ def hints_after(comparison: Comparison, network: Network) -> tuple[Hint, ...]:
         *reverse,
         *_overload(comparison, network),
         *_rare(comparison, network),
+        *_same(comparison, network),
     )
 
 
@@ -157,7 +158,7 @@ def _overload(comparison: Comparison, network: Network) -> Iterable[Hint]:
     sent = [_mean(comparison.samples(label, name, "sent_bps")) for name in sorted(names)]
     run = comparison.runs_of(label)[0].result.summary["links"].get(comparison.link, {})
     capacity = run.get("capacity_bps") or 0.0
-    if capacity and sum(sent) > capacity:
+    if capacity and as_shown(sum(sent)) > as_shown(capacity):
         yield Hint(
             "overload",
             f"{listed(sorted(names))} {verb(sorted(names), 'sends', 'send')} "
@@ -197,6 +198,35 @@ def _rare(comparison: Comparison, network: Network) -> Iterable[Hint]:
         (Change("duration", duration(float(f"{1.05 * longer:.2g}"))),),
         before=False,
     )
+
+
+def _same(comparison: Comparison, network: Network) -> Iterable[Hint]:
+    """Replications that repeat one run, whose intervals have no width."""
+    same = [label for label in comparison.labels if _is_same(comparison, label)]
+    changes = [
+        Change(f"traffic[{entry.place}].start", [f"{at:g}s", f"{at + 1:g}s"])
+        for entry in network.entries
+        if (at := number(entry.table.get("start"))) is not None
+    ]
+    if not same or not changes or len(comparison.seeds) < 2:
+        return
+    of = "" if len(same) == len(comparison.labels) else f" of {listed(same)}"
+    yield Hint(
+        "same-runs",
+        f"Nothing random changes these runs: all replications{of} measured the same, and ±0 says "
+        "nothing. Let flows start in a range.",
+        tuple(changes),
+        before=False,
+    )
+
+
+def _is_same(comparison: Comparison, label: str) -> bool:
+    """Whether all replications of a discipline measured the same, to the last bit."""
+    runs = [
+        [run.result.summary[part] for part in ("links", "queues", "classes")]
+        for run in comparison.runs_of(label)
+    ]
+    return all(each == runs[0] for each in runs)
 
 
 def _mean(values: Sequence[float | None]) -> float:

@@ -45,6 +45,17 @@ def between(difference: Interval, criterion: Criterion) -> str:
     return f"from {low} lower to {high}{_apart(criterion, shown)} higher"
 
 
+def missing(criterion: Criterion) -> str:
+    """Under which disciplines there is no value where another has one, and in how many runs."""
+    by_count: dict[str, list[str]] = {}
+    for label, runs in criterion.lacking.items():
+        of = len(criterion.samples[label])
+        by_count.setdefault("" if runs == of else f" in {runs} of {of} runs", []).append(label)
+    under = listed([f"{listed(labels)}{count}" for count, labels in by_count.items()])
+    why = criterion.measure.missing
+    return f"{under}, because {why}" if under and why else under
+
+
 def _apart(criterion: Criterion, shown: Measure) -> str:
     """The unit of a difference."""
     return " percentage points" if criterion.measure is LOSS else unit(shown)
