@@ -323,10 +323,11 @@ def labelled(entry: Queue) -> tuple[str, dict[str, Any]]:
     queue: dict[str, Any] = dict(entry) if isinstance(entry, Mapping) else {"kind": entry}
     label = queue.pop("label", None)
     if label is None:
-        parts = ("classify", "admit", "schedule")
-        label = plain(queue)[0].get("kind") or " + ".join(
-            str((queue.get(part) or {}).get("kind")) for part in parts
-        )
+        parts = [queue.get(part) for part in ("classify", "admit", "schedule")]
+        kinds = [
+            str(part["kind"]) for part in parts if isinstance(part, Mapping) and "kind" in part
+        ]
+        label = plain(queue)[0].get("kind") or " + ".join(kinds) or "without a kind"
     return str(label), queue
 
 

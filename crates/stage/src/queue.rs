@@ -76,12 +76,19 @@ pub fn labelled(entry: &Value) -> Result<(String, Map<String, Value>), Stop> {
                 (Some(Value::String(label)), _) => label,
                 (Some(label), _) if !label.is_null() => label.to_string(),
                 (_, Some(kind)) => text(kind).to_owned(),
-                (_, None) => PARTS.map(|part| text(&table[part]["kind"])).join(" + "),
+                (_, None) => of_parts(&table),
             };
             Ok((label, table))
         }
         other => refuse(format!("expected a kind or a table of a queue, got {other}")),
     }
+}
+
+/// The label of a queue without a kind, by those of its parts.
+fn of_parts(table: &Map<String, Value>) -> String {
+    let kinds: Vec<&str> =
+        PARTS.iter().filter_map(|part| table.get(*part)?["kind"].as_str()).collect();
+    if kinds.is_empty() { "without a kind".into() } else { kinds.join(" + ") }
 }
 
 /// `label`, or with the first number behind it with which it is not taken.
@@ -136,6 +143,9 @@ mod tests {
                      "schedule": { "kind": "drr" } }),
                 "dscp + red + drr",
             ),
+            // What is no queue is refused by whoever builds it.
+            (json!({ "limit": "5p", "schedule": 3 }), "without a kind"),
+            (json!({ "admit": { "kind": "red" } }), "red"),
         ] {
             let (found, table) = labelled(&table).unwrap();
             assert_eq!(found, label);

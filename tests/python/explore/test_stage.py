@@ -110,6 +110,7 @@ FILES: list[dict[str, Any]] = [
     {"type": "lanes", "queues": ["kernel:cake"]},
     {"type": "queue", "lane": 0, "queue": {"kind": "kernel", "qdisc": "cake", "commands": ["x"]}},
     {"type": "queue", "lane": 0, "queue": {"kind": "fifo", "tcp_trace": "x.csv"}},
+    {"type": "queue", "lane": 0, "queue": {"limit": "5p"}},
 ]
 """Messages that a page never sends, and that must do nothing."""
 
