@@ -24,8 +24,8 @@ class Found:
     """A find: as the search met it, made small, and looked at again.
 
     Example:
-        >>> found.finds[0].verdict in ("confirmed", "not confirmed")
-        True
+        >>> found.finds[0].verdict
+        'not looked at'
     """
 
     name: str
