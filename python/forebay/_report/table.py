@@ -53,3 +53,10 @@ def cell(value: Any, digits: int = 4) -> str:
         last = 10.0 ** (math.floor(math.log10(abs(mean))) - 3) if mean else 0.0
         return f"{cell(mean)} ± {max(width, last):.2g}"
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
+def fewer(samples: float | None, runs: float | None) -> str:
+    """On how many runs a number rests, such as "(5 runs)", if others have no value; else empty."""
+    if samples is None or runs is None or samples >= runs:
+        return ""
+    return f"({samples:.0f} run{'' if samples == 1 else 's'})"

@@ -38,7 +38,7 @@ from forebay._report.page import (
     plain,
 )
 from forebay._report.panel import Panel, Range, Region, Series, wide
-from forebay._report.table import number
+from forebay._report.table import fewer, number
 from forebay.sweep.axes import Axis
 from forebay.sweep.data import StudyData
 
@@ -470,11 +470,8 @@ def _cell(cell: Sequence[float | None] | None) -> Cell:
     """Mean and half-width, and on how many runs they rest if others have no value."""
     if cell is None or cell[0] is None:
         return Cell(ABSENT)
-    shown, samples, runs = number(cell[0], cell[1]), cell[2], cell[3]
-    if samples is None or runs is None or samples >= runs:
-        return shown
-    few = f"({samples:.0f} run{'' if samples == 1 else 's'})"
-    return replace(shown, note=f"{shown.note} {few}".lstrip())
+    shown = number(cell[0], cell[1])
+    return replace(shown, note=f"{shown.note} {fewer(cell[2], cell[3])}".strip())
 
 
 def _scaled(table: pl.DataFrame, each: Shown) -> pl.DataFrame:

@@ -129,37 +129,39 @@ class Outcome:
         if best is None:
             return ()
         found = []
-        for each in self._comparable():
+        for each in self._comparable((*self.candidates, *self.beside)):
             apart = difference(self, each, best, self.plan.goal.key)
             if each is not best and (apart is None or not apart.excludes_zero):
                 found.append(each)
         return tuple(found)
 
     def _best_of(self, many: Sequence[Tried]) -> Tried | None:
-        best, key, comparable = None, self.plan.goal.key, self._comparable()
-        for each in many:
-            if any(each is other for other in comparable) and (
-                best is None or self.plan.goal.better(mean_of(each, key), mean_of(best, key))
-            ):
+        best, key = None, self.plan.goal.key
+        for each in self._comparable(many):
+            if best is None or self.plan.goal.better(mean_of(each, key), mean_of(best, key)):
                 best = each
         return best
 
-    def _comparable(self) -> list[Tried]:
-        """What keeps the bounds and has the measure in every run in which anything has it.
+    def _comparable(self, many: Sequence[Tried]) -> list[Tried]:
+        """Those that keep the bounds and have the measure in every run in which anything has it.
 
         A run in which nothing has it, such as one in which no flow began, says nothing of any.
         """
         goal = self.plan.goal
-        known = [
-            (each, each.estimate, each.estimate.runs(goal.key))
-            for each in (*self.candidates, *self.beside)
-            if each.estimate is not None
-        ]
-        every = set[int]().union(*(runs for _, _, runs in known))
+        every = set[int]().union(
+            *(
+                each.estimate.runs(goal.key)
+                for each in (*self.candidates, *self.beside)
+                if each.estimate is not None
+            )
+        )
         return [
             each
-            for each, estimate, runs in known
-            if every and runs == every and estimate.standing(goal) is Standing.INSIDE
+            for each in many
+            if every
+            and each.estimate is not None
+            and each.estimate.runs(goal.key) == every
+            and each.estimate.standing(goal) is Standing.INSIDE
         ]
 
 

@@ -19,7 +19,7 @@ from forebay._measures import ABSENT, Beside
 from forebay._report import chart
 from forebay._report.page import Cell, Row, Table
 from forebay._report.panel import Panel, Series
-from forebay._report.table import number
+from forebay._report.table import fewer, number
 from forebay._report.terminal import print_table
 from forebay._scenario import TODAY
 from forebay.stats import Interval
@@ -374,9 +374,8 @@ def _number(found: Interval | None, scale: _Scale) -> str:
 
 def _few(found: Interval | None, samples: Sequence[float | None]) -> str:
     """On how many runs an interval rests, if some have no value; else nothing."""
-    if found is None or found.samples == len(samples):
-        return ""
-    return f" ({found.samples} run{'' if found.samples == 1 else 's'})"
+    few = fewer(found.samples if found else None, len(samples))
+    return f" {few}" if few else ""
 
 
 def _ends(found: Interval | None) -> dict[str, float | int | None] | None:
